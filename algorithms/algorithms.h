@@ -1,0 +1,51 @@
+// Every algorithm of the library: ranks and chunks in, Plan out. No bytes, no addresses, no
+// transports.
+//
+// Each algorithm has a file of its own with prose, a picture and its cost line. Two ways to reach a
+// peer's data:
+//   staged  peers touch only each other's scratch; user buffers are read and written by their
+//           owner. Works everywhere, slices pipeline.
+//   direct  peers read and write each other's input and output (mapped or single-copy); one pass,
+//           no scratch for the data.
+// Staged plans must not touch a peer's input or output. Direct plans begin every access to a peer's
+// user buffers after a signal "I have entered" of its owner and end before its owner leaves.
+//
+// All plans verify (tests do so for 1 to 64 ranks, all roots up to 8 ranks) and also at ranks == 1.
+// Thread safety: pure functions.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "plan/plan.h"
+
+namespace tessera {
+
+enum class Reach : uint8_t { kStaged, kDirect };
+
+struct AlgorithmParams {
+  int ranks = 1;
+  int root = -1;          // for rooted collectives
+  int scratch_depth = 2;  // copies of scratch, for staged plans: how many passes may be under way
+  int chunks = 1;         // per block of pipelined trees and chains; others choose by themselves
+};
+
+struct Algorithm {
+  std::string_view name;  // "ring", "one-hop", ...: what TESSERA_ALGO and messages call it
+  Collective collective;
+  Reach reach;
+  // Single-hop or few-hop exchange whose puts may carry data and flag in one cache line (link-time
+  // LL protocol).
+  bool low_latency;
+  bool (*supports)(int ranks);
+  Plan (*build)(const AlgorithmParams& params);
+  std::string_view cost;  // one line, alpha-beta-gamma with n ranks and S bytes
+};
+
+// All algorithms of one collective, in order of preference for small messages first.
+std::span<const Algorithm> algorithms(Collective collective);
+
+// nullptr when there is none of that name and reach.
+const Algorithm* find_algorithm(Collective collective, std::string_view name, Reach reach);
+
+}  // namespace tessera

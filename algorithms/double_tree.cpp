@@ -1,0 +1,89 @@
+// Double binary tree all-reduce: sums climb a tree and the result descends it, in two trees at
+// once, each with half of the chunks.
+//
+// In a binary tree half of the ranks are leaves, which send once and receive once while inner ranks
+// do so three times. Here the leaves of one tree are inner ranks of the other (but for one rank
+// when n is odd), so all ranks are equally busy.
+//
+// A tree over the labels 1..n: the height of a label is its lowest set bit, so odd labels are
+// leaves.
+//
+//                   4                 first tree:  rank r has label r + 1
+//             2           6           second tree: rank r has label n - r if n is even,
+//          1     3     5                           else r, and rank 0 has n
+//
+// Lane 0 climbs and lane 1 descends, so that later chunks and passes climb while earlier ones
+// descend. Of each pair of chunks a rank sends up what it has as a leaf before it waits as an inner
+// rank, and passes down as an inner rank before it waits as a leaf. Each chunk is finished at one
+// root, so all ranks end bitwise equal.
+//
+// Cost, with m chunks in each tree: (2 floor(log2 n) - 1 + m) (alpha + 3/2 S/m beta + S/m gamma)
+#include <utility>
+#include <vector>
+
+#include "algorithms/families.h"
+#include "algorithms/trees.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kDescend = 1;  // lane
+
+// The label above `label`; 0 for the root. Where the natural parent is beyond n, the next one on
+// the left.
+int label_above(int label, int ranks) {
+  const int bit = lowest_bit(label);
+  const int natural = (label - bit) | (bit * 2);
+  return natural <= ranks ? natural : label - bit;
+}
+
+// rank_of[label - 1] is the rank with that label.
+Tree label_tree(const std::vector<int>& rank_of) {
+  const int n = static_cast<int>(rank_of.size());
+  std::vector<int> parent(n, -1);
+  for (int label = 1; label <= n; ++label) {
+    const int above = label_above(label, n);
+    if (above > 0) parent[rank_of[label - 1]] = rank_of[above - 1];
+  }
+  return make_tree(std::move(parent));
+}
+
+std::vector<Tree> two_trees(int n) {
+  std::vector<int> first, second;
+  for (int label = 1; label <= n; ++label) {
+    first.push_back(label - 1);
+    second.push_back(n % 2 == 0 ? n - label : label % n);
+  }
+  return {label_tree(first), label_tree(second)};
+}
+
+}  // namespace
+
+Plan double_tree_all_reduce(const AlgorithmParams& params) {
+  constexpr const char* kName = "double-tree";
+  if (params.ranks == 1) return alone(kName, Collective::kAllReduce, params);
+  PlanBuilder plan(kName, Collective::kAllReduce, params.ranks, -1, 2 * params.chunks,
+                   params.scratch_depth);
+  Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
+  const std::vector<Tree> trees = two_trees(params.ranks);
+  std::vector<std::vector<Slot>> up, down;  // by chunk; even chunks are the first tree's
+  for (int c = 0; c < 2 * params.chunks; ++c) {
+    up.push_back(slots_up(exchange, trees[c % 2]));
+    down.push_back(slots_down(exchange, trees[c % 2]));
+  }
+  for (int rank = 0; rank < params.ranks; ++rank) {
+    const int leaf_of = trees[0].children[rank].empty() ? 0 : 1;
+    const int inner_of = 1 - leaf_of;
+    for (int first = 0; first < 2 * params.chunks; first += 2) {
+      for (const int t : {leaf_of, inner_of}) {
+        climb(plan, exchange, trees[t], rank, first + t, up[first + t], &down[first + t]);
+      }
+      for (const int t : {inner_of, leaf_of}) {
+        descend(plan, exchange, trees[t], rank, first + t, kDescend, down[first + t]);
+      }
+    }
+  }
+  return std::move(plan).build();
+}
+
+}  // namespace tessera

@@ -1,0 +1,67 @@
+// Pipelined binary trees: broadcast and reduce.
+//
+// Number the ranks from the root on: v = (rank - root) mod n. The children of v are 2v + 1 and
+// 2v + 2.
+//
+//             0
+//           /   \            m chunks follow each other: an inner rank passes one chunk on,
+//          1     2           or adds one up, while the next is on its way to it
+//         / \   / \      7 ranks
+//        3   4 5   6
+//
+// An inner rank sends every byte twice (or receives it twice), so that a link gets half the
+// bandwidth it has in a chain; but the way is only log2(n) long.
+//
+// Cost: broadcast  (floor(log2 n) - 1 + m) (alpha + 2 S/m beta)
+//       reduce     (floor(log2 n) - 1 + m) (alpha + 2 S/m (beta + gamma))
+#include <utility>
+#include <vector>
+
+#include "algorithms/families.h"
+#include "algorithms/trees.h"
+
+namespace tessera {
+namespace {
+
+constexpr const char* kName = "tree";
+
+Tree binary_tree(int ranks, int root) {
+  std::vector<int> parent(ranks, -1);
+  for (int v = 1; v < ranks; ++v) parent[(v + root) % ranks] = ((v - 1) / 2 + root) % ranks;
+  return make_tree(std::move(parent));
+}
+
+}  // namespace
+
+Plan tree_broadcast(const AlgorithmParams& params) {
+  if (params.ranks == 1) return alone(kName, Collective::kBroadcast, params);
+  PlanBuilder plan(kName, Collective::kBroadcast, params.ranks, params.root, params.chunks,
+                   params.scratch_depth);
+  Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
+  const Tree tree = binary_tree(params.ranks, params.root);
+  for (int c = 0; c < params.chunks; ++c) {
+    const std::vector<Slot> down = slots_down(exchange, tree);
+    start_down(plan, exchange, tree, c, down);
+    for (int rank = 0; rank < params.ranks; ++rank) {
+      descend(plan, exchange, tree, rank, c, 0, down);
+    }
+  }
+  return std::move(plan).build();
+}
+
+Plan tree_reduce(const AlgorithmParams& params) {
+  if (params.ranks == 1) return alone(kName, Collective::kReduce, params);
+  PlanBuilder plan(kName, Collective::kReduce, params.ranks, params.root, params.chunks,
+                   params.scratch_depth);
+  Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
+  const Tree tree = binary_tree(params.ranks, params.root);
+  for (int c = 0; c < params.chunks; ++c) {
+    const std::vector<Slot> up = slots_up(exchange, tree);
+    for (int rank = 0; rank < params.ranks; ++rank) {
+      climb(plan, exchange, tree, rank, c, up, nullptr);
+    }
+  }
+  return std::move(plan).build();
+}
+
+}  // namespace tessera

@@ -1,0 +1,46 @@
+# How everything is compiled: language, visibility, warnings, sanitizers. `tessera_options` carries it to every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+# Build type "Sanitizer": assertions on, fast to compile, stacks readable.
+set(CMAKE_C_FLAGS_SANITIZER "-O1 -g1 -fno-omit-frame-pointer")
+set(CMAKE_CXX_FLAGS_SANITIZER "-O1 -g1 -fno-omit-frame-pointer")
+
+find_package(Threads REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
+
+add_library(tessera_options INTERFACE)
+target_include_directories(
+  tessera_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+                            ${PROJECT_SOURCE_DIR})
+# What gcc 12 reports wrongly: -Wno-tsan, its thread sanitizer does not model fences (src/sync says where one is used); -Wno-restrict,
+# "text" + std::string (gcc PR 105329).
+target_compile_options(tessera_options INTERFACE -Wall -Wextra)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(tessera_options INTERFACE -Wno-tsan -Wno-restrict)
+endif()
+# Of fmt, the headers only: src/base/format_instance.cpp compiles the rest, once, so that the library needs no libfmt.
+target_link_libraries(tessera_options INTERFACE Threads::Threads)
+
+if(TESSERA_SANITIZE)
+  string(REPLACE ";" "," sanitizers "${TESSERA_SANITIZE}")
+  # For every target, C examples included: a process is either sanitized as a whole or not at all.
+  add_compile_options(-fsanitize=${sanitizers})
+  add_link_options(-fsanitize=${sanitizers})
+  if("undefined" IN_LIST TESSERA_SANITIZE)
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()

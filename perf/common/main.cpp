@@ -1,0 +1,3 @@
+#include "common/program.h"
+
+int main(int argc, char** argv) { return tessera::perf::run_program(argc, argv); }

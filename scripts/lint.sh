@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# The format check and the static checks.
+#
+#   scripts/lint.sh format    clang-format 14 over all sources; changes nothing
+#   scripts/lint.sh tidy      clang-tidy over the library's sources (src, algorithms, transports)
+#   scripts/lint.sh changed   clang-tidy over the sources that differ from the last commit, tests and perf included
+#   scripts/lint.sh deep      clang-tidy over all sources, with the path analyzer: slow, for now and then
+#   scripts/lint.sh           format, then tidy
+#
+# clang-tidy reads build/release/compile_commands.json: configure first (cmake --preset release).
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# All sources, one a line.
+sources() {
+  find src include algorithms transports perf tests examples -type f \
+    -regex '.*\.\(h\|c\|cpp\|cu\|hip\)' | sort
+}
+
+# C++ sources that the build compiles, one a line; others have no flags to be read with.
+compiled() {
+  [ -f build/release/compile_commands.json ] || die "run 'cmake --preset release' first"
+  sed -n "s|^ *\"file\": \"$root/\(.*\.cpp\)\",\{0,1\}\$|\1|p" build/release/compile_commands.json |
+    sort -u
+}
+
+# tidy FLAG...: over the files named on standard input.
+tidy() { xargs -r -n 1 -P "$(nproc)" clang-tidy-16 -p build/release --quiet "$@"; }
+
+changed() {
+  {
+    git diff --name-only HEAD
+    git ls-files --others --exclude-standard
+  } | sort -u
+}
+
+format_check() { sources | xargs clang-format-14 --dry-run -Werror; }
+tidy_library() { compiled | grep -E '^(src|algorithms|transports)/' | tidy; }
+
+case ${1:-all} in
+  format) format_check ;;
+  tidy) tidy_library ;;
+  changed) comm -12 <(compiled) <(changed) | tidy ;;
+  deep) compiled | tidy '--checks=clang-analyzer-*' ;;
+  all) format_check && tidy_library ;;
+  -h | --help) usage "$0" ;;
+  *) die "unknown argument '$1'; see --help" ;;
+esac

@@ -1,0 +1,226 @@
+#include "base/config.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string_view>
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kMaxTimeoutMs = 1'000'000'000;  // eleven days; keeps every poll() time in an int
+constexpr int64_t kMaxSpin = 1'000'000'000;
+constexpr int64_t kMaxBytes = int64_t{1} << 40;
+
+using Values = std::map<std::string, std::string>;
+
+struct Setting {
+  const char* name;
+  bool shared;  // must be equal on all ranks
+  Status (*set)(Config&, const char* name, const std::string& text);
+  std::string (*get)(const Config&);
+};
+
+Status bad_value(const char* name, const std::string& text, std::string_view allowed) {
+  return Status::error(Code::kInvalidUsage, "{}=\"{}\" is not valid: allowed is {}", name, text,
+                       allowed);
+}
+
+// Decimal, or hexadecimal after 0x; the whole text must be the number.
+std::optional<int64_t> parse_integer(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  int base = 10;
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    text.remove_prefix(2);
+    base = 16;
+  }
+  if (text.empty() || text.front() == '-') return std::nullopt;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return negative ? -value : value;
+}
+
+template <auto member, int64_t low, int64_t high>
+Status set_integer(Config& config, const char* name, const std::string& text) {
+  const std::optional<int64_t> value = parse_integer(text);
+  if (!value || *value < low || *value > high) {
+    return bad_value(name, text, fmt::format("a whole number from {} to {}", low, high));
+  }
+  config.*member = static_cast<std::remove_reference_t<decltype(config.*member)>>(*value);
+  return {};
+}
+
+template <auto member>
+Status set_size(Config& config, const char* name, const std::string& text) {
+  const std::optional<int64_t> value = parse_integer(text);
+  if (!value || *value < -1 || *value > kMaxBytes) {
+    return bad_value(name, text,
+                     fmt::format("a number of bytes up to {}, or -1 to let the library choose; "
+                                 "no unit",
+                                 kMaxBytes));
+  }
+  config.*member = *value;
+  return {};
+}
+
+template <auto member>
+Status set_flag(Config& config, const char* name, const std::string& text) {
+  if (text != "0" && text != "1") return bad_value(name, text, "0 or 1");
+  config.*member = text == "1";
+  return {};
+}
+
+template <auto member>
+Status set_text(Config& config, const char*, const std::string& text) {
+  config.*member = text;
+  return {};
+}
+
+Status set_timeout(Config& config, const char* name, const std::string& text) {
+  const std::optional<int64_t> value = parse_integer(text);
+  if (!value || *value < 1 || *value > kMaxTimeoutMs) {
+    return bad_value(name, text, fmt::format("milliseconds from 1 to {}", kMaxTimeoutMs));
+  }
+  config.timeout = std::chrono::milliseconds(*value);
+  return {};
+}
+
+Status set_slice(Config& config, const char* name, const std::string& text) {
+  if (parse_integer(text) == 0) return bad_value(name, text, "-1, or at least one byte");
+  return set_size<&Config::slice_bytes>(config, name, text);
+}
+
+Status set_debug(Config& config, const char* name, const std::string& text) {
+  static constexpr std::pair<std::string_view, log::Level> kLevels[] = {
+      {"NONE", log::Level::kNone}, {"VERSION", log::Level::kVersion}, {"WARN", log::Level::kWarn},
+      {"INFO", log::Level::kInfo}, {"ABORT", log::Level::kInfo},      {"TRACE", log::Level::kTrace},
+  };
+  std::string upper = text;
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  for (const auto& [word, level] : kLevels) {
+    if (word != upper) continue;
+    config.debug = level;
+    return {};
+  }
+  return bad_value(name, text, "NONE, VERSION, WARN, INFO, ABORT or TRACE");
+}
+
+template <auto member>
+std::string number_of(const Config& config) {
+  return fmt::format("{}", static_cast<int64_t>(config.*member));
+}
+
+template <auto member>
+std::string text_of(const Config& config) {
+  return config.*member;
+}
+
+std::string timeout_of(const Config& config) { return fmt::format("{}", config.timeout.count()); }
+
+std::string debug_of(const Config& config) {
+  static constexpr const char* kNames[] = {"NONE", "VERSION", "WARN", "INFO", "TRACE"};
+  return kNames[static_cast<int>(config.debug)];
+}
+
+constexpr Setting kSettings[] = {
+    {"TESSERA_TIMEOUT_MS", false, set_timeout, timeout_of},
+    {"TESSERA_ALGO", true, set_text<&Config::algorithm>, text_of<&Config::algorithm>},
+    {"TESSERA_LL_MAX", true, set_size<&Config::low_latency_max>,
+     number_of<&Config::low_latency_max>},
+    {"TESSERA_SLICE_BYTES", true, set_slice, number_of<&Config::slice_bytes>},
+    {"TESSERA_SINGLE_COPY", true, set_flag<&Config::single_copy>, number_of<&Config::single_copy>},
+    {"TESSERA_SHARE_MEMORY", true, set_flag<&Config::share_memory>,
+     number_of<&Config::share_memory>},
+    {"TESSERA_SPIN", false, set_integer<&Config::spin, -1, kMaxSpin>, number_of<&Config::spin>},
+    {"NCCL_COMM_BLOCKING", false, set_integer<&Config::blocking, 0, 1>,
+     number_of<&Config::blocking>},
+    {"NCCL_SOCKET_IFNAME", false, set_text<&Config::socket_ifname>,
+     text_of<&Config::socket_ifname>},
+    {"NCCL_COMM_ID", false, set_text<&Config::comm_id>, text_of<&Config::comm_id>},
+    {"NCCL_DEBUG", false, set_debug, debug_of},
+    {"NCCL_DEBUG_FILE", false, set_text<&Config::debug_file>, text_of<&Config::debug_file>},
+};
+
+// Adds the lines of a file; what is set already stays. `required`: the user named this file.
+Status read_file(const std::string& path, bool required, Values& values) {
+  std::ifstream file(path);
+  if (!file) {
+    if (!required) return {};
+    return Status::error(Code::kInvalidUsage, "NCCL_CONF_FILE=\"{}\": {}", path,
+                         std::strerror(errno));
+  }
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty() || line.front() == '#') continue;
+    const size_t equals = line.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Status::error(Code::kInvalidUsage, "{} line {}: \"{}\" is not VAR=VALUE", path, number,
+                           line);
+    }
+    values.emplace(line.substr(0, equals), line.substr(equals + 1));
+  }
+  return {};
+}
+
+Result<Values> read_sources() {
+  Values values;
+  for (const Setting& setting : kSettings) {
+    if (const char* text = std::getenv(setting.name)) values.emplace(setting.name, text);
+  }
+  const char* named = std::getenv("NCCL_CONF_FILE");
+  const char* home = std::getenv("HOME");
+  Status status;
+  if (named != nullptr && *named != '\0') {
+    status = read_file(named, true, values);
+  } else if (home != nullptr) {
+    status = read_file(std::string(home) + "/.nccl.conf", false, values);
+  }
+  if (status.ok()) status = read_file("/etc/nccl.conf", false, values);
+  if (!status.ok()) return status;
+  return values;
+}
+
+}  // namespace
+
+Result<Config> Config::from_environment() {
+  Result<Values> values = read_sources();
+  if (!values.ok()) return values.status();
+  Config config;
+  for (const Setting& setting : kSettings) {
+    const auto found = values->find(setting.name);
+    if (found == values->end() || found->second.empty()) continue;
+    if (Status status = setting.set(config, setting.name, found->second); !status.ok()) {
+      return status;
+    }
+  }
+  return config;
+}
+
+std::vector<std::pair<std::string, std::string>> Config::shared_settings() const {
+  std::vector<std::pair<std::string, std::string>> shared;
+  for (const Setting& setting : kSettings) {
+    if (setting.shared) shared.emplace_back(setting.name, setting.get(*this));
+  }
+  return shared;
+}
+
+void Config::log_changes(int rank) const {
+  const Config defaults;
+  for (const Setting& setting : kSettings) {
+    const std::string value = setting.get(*this);
+    if (value == setting.get(defaults)) continue;
+    log::info(rank, "{} set to {} (default \"{}\")", setting.name, value, setting.get(defaults));
+  }
+}
+
+}  // namespace tessera

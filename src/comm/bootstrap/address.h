@@ -1,0 +1,34 @@
+// Socket addresses of the rendezvous: from text, from an interface, to text.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <string>
+
+#include "base/status.h"
+
+namespace tessera::bootstrap {
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t bytes = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  int family() const { return storage.ss_family; }
+};
+
+SocketAddress make_address(const in_addr& ip, uint16_t port);
+SocketAddress make_address(const in6_addr& ip, uint16_t port, uint32_t scope);
+
+std::string to_text(const SocketAddress& address);  // "127.0.0.1:4711", "[::1]:4711"
+
+// The value of NCCL_COMM_ID: host:port or [ipv6]:port; names are resolved. kInvalidArgument.
+Result<SocketAddress> parse_comm_id(const std::string& text);
+
+// Where a root listens, port 0. `ifname` is the value of NCCL_SOCKET_IFNAME (prefixes separated by
+// commas; ^ excludes, = wants the whole name); empty: loopback. kInvalidUsage, naming the
+// interfaces there are, when nothing matches.
+Result<SocketAddress> choose_interface(const std::string& ifname);
+
+}  // namespace tessera::bootstrap

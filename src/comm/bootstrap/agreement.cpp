@@ -1,0 +1,122 @@
+#include "comm/bootstrap/agreement.h"
+
+#include <map>
+
+#include "comm/bootstrap/unique_id.h"
+
+namespace tessera::bootstrap {
+namespace {
+
+Status check_settings(const Hello& hello, const Hello& first) {
+  const size_t common = std::min(hello.settings.size(), first.settings.size());
+  for (size_t i = 0; i < common; ++i) {
+    const auto& [name, value] = hello.settings[i];
+    const auto& [first_name, first_value] = first.settings[i];
+    if (name == first_name && value == first_value) continue;
+    return Status::error(Code::kInvalidUsage,
+                         "rank {} has {}=\"{}\", rank {} has {}=\"{}\": all ranks must have the "
+                         "same value",
+                         hello.rank, name, value, first.rank, first_name, first_value);
+  }
+  if (hello.settings.size() == first.settings.size()) return {};
+  return Status::error(Code::kInvalidUsage, "rank {} tells {} settings, rank {} tells {}",
+                       hello.rank, hello.settings.size(), first.rank, first.settings.size());
+}
+
+}  // namespace
+
+std::string name_of(const Member& member) {
+  return fmt::format("rank {} (pid {} on {})", member.rank, member.pid, member.host_name);
+}
+
+std::string list_of(std::span<const int> ranks) {
+  std::string text;
+  for (size_t i = 0; i < ranks.size();) {
+    size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    if (end - i < 3) end = i + 1;
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{}", ranks[i]);
+    if (end - i >= 3) text += fmt::format("-{}", ranks[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+Status check_hello(const Hello& hello, std::span<const Hello* const> earlier) {
+  if (hello.ranks < 1 || hello.ranks > kMaxRanks) {
+    return Status::error(Code::kInvalidUsage, "{} says {} ranks: allowed are 1 to {}",
+                         name_of(hello.member), hello.ranks, kMaxRanks);
+  }
+  if (!earlier.empty() && earlier.front()->ranks != hello.ranks) {
+    const Hello& first = *earlier.front();
+    return Status::error(Code::kInvalidUsage, "rank {} says {} ranks, rank {} says {}: {}, {}",
+                         hello.rank, hello.ranks, first.rank, first.ranks, name_of(hello.member),
+                         name_of(first.member));
+  }
+  if (hello.rank < 0 || hello.rank >= hello.ranks) {
+    return Status::error(Code::kInvalidUsage, "{} is out of range: there are {} ranks",
+                         name_of(hello.member), hello.ranks);
+  }
+  for (const Hello* other : earlier) {
+    if (other->rank != hello.rank) continue;
+    return Status::error(Code::kInvalidUsage,
+                         "rank {} is taken twice: by pid {} on {} and by pid {} on {}", hello.rank,
+                         other->member.pid, other->member.host_name, hello.member.pid,
+                         hello.member.host_name);
+  }
+  if (!earlier.empty()) return check_settings(hello, *earlier.front());
+  return {};
+}
+
+Status version_mismatch(int32_t rank, uint32_t version, std::span<const Hello* const> earlier) {
+  const std::string other =
+      earlier.empty() ? std::string("the root") : fmt::format("rank {}", earlier.front()->rank);
+  return Status::error(Code::kInvalidUsage,
+                       "rank {} uses tessera {}, {} uses {}: all ranks must use the same version",
+                       rank, version_text(version), other, version_text(kVersion));
+}
+
+Status check_hosts(const std::vector<Member>& members) {
+  struct Host {
+    std::string name;
+    std::vector<int> ranks;
+  };
+  std::map<uint64_t, Host> hosts;
+  for (const Member& member : members) {
+    Host& host = hosts[member.host];
+    if (host.name.empty()) host.name = member.host_name;
+    host.ranks.push_back(member.rank);
+  }
+  if (hosts.size() <= 1) return {};
+  std::vector<std::string> texts;
+  for (const auto& [token, host] : hosts) {
+    texts.push_back(fmt::format("{} {} on {} (host id {:08x})",
+                                host.ranks.size() == 1 ? "rank" : "ranks", list_of(host.ranks),
+                                host.name, token >> 32));
+  }
+  return Status::error(Code::kInvalidUsage,
+                       "the ranks run on different hosts or in different network namespaces: {}. "
+                       "This version connects ranks of one host only",
+                       fmt::join(texts, "; "));
+}
+
+std::vector<int> missing(std::span<const Hello* const> joined, int ranks) {
+  std::vector<bool> here(static_cast<size_t>(ranks), false);
+  for (const Hello* hello : joined) here[static_cast<size_t>(hello->rank)] = true;
+  std::vector<int> out;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (!here[static_cast<size_t>(rank)]) out.push_back(rank);
+  }
+  return out;
+}
+
+std::string missing_text(std::span<const int> missing, int ranks,
+                         std::chrono::milliseconds waited) {
+  const bool one = missing.size() == 1;
+  return fmt::format("{} {} of {} {} not joined within {:.3g} s", one ? "rank" : "ranks",
+                     list_of(missing), ranks, one ? "has" : "have",
+                     static_cast<double>(waited.count()) / 1000);
+}
+
+}  // namespace tessera::bootstrap

@@ -1,0 +1,32 @@
+// What the 128 bytes of a unique id mean.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "comm/bootstrap.h"
+#include "comm/bootstrap/address.h"
+#include "comm/bootstrap/keyed_hash.h"
+
+namespace tessera::bootstrap {
+
+// Version of the library. Ids, messages and the memory that ranks share belong to exactly one.
+inline constexpr uint32_t kVersion = 100;  // major * 10000 + minor * 100 + patch
+std::string version_text(uint32_t version);
+
+struct IdContent {
+  SocketAddress address;
+  Key secret{};
+  bool hosted_by_rank_zero = false;  // rank 0 opens the root when it joins (NCCL_COMM_ID)
+  int32_t creator = 0;               // pid, for messages; 0 when hosted by rank 0
+};
+
+UniqueId encode(const IdContent& content);
+
+// kInvalidArgument: not an id; kInvalidUsage: an id of another version.
+Result<IdContent> decode(const UniqueId& id);
+
+// Fills with random bytes of the kernel.
+Result<Key> random_key();
+
+}  // namespace tessera::bootstrap

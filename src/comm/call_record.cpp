@@ -1,0 +1,79 @@
+#include "comm/call_record.h"
+
+#include <fmt/format.h>
+
+namespace tessera {
+namespace {
+
+// Mixes one more value into a hash (the finaliser of splitmix64).
+constexpr uint64_t mix(uint64_t hash, uint64_t value) {
+  uint64_t x = hash ^ (value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2));
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+Collective collective_of(const CallRecord& record) {
+  return static_cast<Collective>(record.collective);
+}
+
+}  // namespace
+
+CallRecord make_record(const Call& call, uint64_t number) {
+  CallRecord record;
+  record.count = call.count;
+  record.number = number;
+  record.collective = static_cast<uint8_t>(call.collective);
+  record.type = static_cast<uint8_t>(call.type);
+  record.op = reduces(call.collective) ? static_cast<uint8_t>(call.op) : 0;
+  record.root = has_root(call.collective) ? call.root : -1;
+  if (call.collective == Collective::kSendRecv)
+    record.kind = static_cast<uint8_t>(call.receives ? CallKind::kReceive : CallKind::kSend);
+  const uint64_t what = uint64_t{record.collective} | uint64_t{record.type} << 8 |
+                        uint64_t{record.op} << 16 |
+                        uint64_t{static_cast<uint32_t>(record.root)} << 32;
+  record.fingerprint = mix(mix(mix(0, number), call.count), what);
+  return record;
+}
+
+std::string describe(const CallRecord& record) {
+  const Collective collective = collective_of(record);
+  if (collective == Collective::kSendRecv) {
+    return fmt::format("{} {} (count {}, {})",
+                       record.kind == static_cast<uint8_t>(CallKind::kSend) ? "send" : "receive",
+                       record.number, record.count, to_string(static_cast<DataType>(record.type)));
+  }
+  std::string text = fmt::format("{} (call {}, count {}, {}", to_string(collective), record.number,
+                                 record.count, to_string(static_cast<DataType>(record.type)));
+  if (reduces(collective)) text += fmt::format(", {}", to_string(static_cast<ReduceOp>(record.op)));
+  if (has_root(collective)) text += fmt::format(", root {}", record.root);
+  return text + ")";
+}
+
+std::string difference(int rank_a, const CallRecord& a, int rank_b, const CallRecord& b) {
+  const auto both = [&](const char* what, const auto& value_a, const auto& value_b) {
+    return fmt::format("rank {} passes {} {}, rank {} passes {} {}", rank_a, what, value_a, rank_b,
+                       what, value_b);
+  };
+  if (a.collective != b.collective) {
+    return fmt::format("rank {} calls {}, rank {} calls {}", rank_a, describe(a), rank_b,
+                       describe(b));
+  }
+  if (a.number != b.number) {
+    return fmt::format("rank {} is at {}, rank {} is at {}", rank_a, describe(a), rank_b,
+                       describe(b));
+  }
+  if (a.count != b.count) return both("count", a.count, b.count);
+  if (a.type != b.type) {
+    return both("type", to_string(static_cast<DataType>(a.type)),
+                to_string(static_cast<DataType>(b.type)));
+  }
+  if (a.op != b.op) {
+    return both("operation", to_string(static_cast<ReduceOp>(a.op)),
+                to_string(static_cast<ReduceOp>(b.op)));
+  }
+  if (a.root != b.root) return both("root", a.root, b.root);
+  return {};
+}
+
+}  // namespace tessera

@@ -1,0 +1,201 @@
+#include "comm/collective_run.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "base/log.h"
+#include "comm/call_record.h"
+#include "plan/shape.h"
+
+namespace tessera {
+
+CollectiveRun::CollectiveRun(Core& core, PlanStore& plans, Sharing& sharing)
+    : core_(core),
+      plans_(plans),
+      sharing_(sharing),
+      space_(0),
+      rendezvous_(core, sharing),
+      reduction_(core.ranks),
+      names_(core.ranks),
+      inputs_(core.ranks),
+      outputs_(core.ranks) {
+  std::iota(names_.begin(), names_.end(), 0);
+  for (int rank = 0; rank < core.ranks; ++rank) {
+    if (rank != core.rank) parties_.push_back({rank, &core.view.rank(rank).board});
+  }
+  for (int c = 0; c < kCollectives; ++c)
+    eager_[c].resize(has_root(static_cast<Collective>(c)) ? core.ranks : 1);
+}
+
+Status CollectiveRun::begin(const Call& call) {
+  call_ = call;
+  status_ = {};
+  record_ = make_record(call, ++calls_);
+  core_.area().calls.write(calls_, record_);
+  const size_t block_bytes = call.count * size_of(call.type);
+  if (block_bytes == 0 && call.collective != Collective::kBarrier) {
+    run_.start({}, {});  // nothing to do; peers see the call by its record
+    return {};
+  }
+  set_own_buffers();
+  if (core_.ranks == 1 || block_bytes <= eager_max(call.collective, core_.ranks, core_.config)) {
+    status_ = begin_eager(block_bytes);
+  } else {
+    begin_bulk();
+  }
+  return status_;
+}
+
+void CollectiveRun::set_own_buffers() {
+  inputs_[core_.rank] = space_.place(const_cast<void*>(call_.send));
+  outputs_[core_.rank] = space_.place(call_.recv);
+}
+
+Status CollectiveRun::begin_eager(size_t block_bytes) {
+  LinkedPlan*& plan = eager_[static_cast<size_t>(call_.collective)]
+                            [has_root(call_.collective) ? call_.root : 0];
+  if (plan == nullptr) {
+    Result<Choice> choice = choose_eager(call_.collective, core_.ranks, block_bytes, core_.config);
+    if (!choice.ok()) return choice.status();
+    Result<LinkedPlan*> linked =
+        plans_.get(choice.value(), has_root(call_.collective) ? call_.root : -1);
+    if (!linked.ok()) return linked.status();
+    plan = linked.value();
+  }
+  start(*plan);
+  return {};
+}
+
+void CollectiveRun::begin_bulk() {
+  const size_t block = call_.count * size_of(call_.type);
+  const int in = input_blocks(call_.collective, core_.ranks, call_.root, core_.rank);
+  const int out = output_blocks(call_.collective, core_.ranks, call_.root, core_.rank);
+  rendezvous_.start(core_.area().board, ++announcements_, parties_, -1, record_,
+                    sharing_.note(in > 0 ? call_.send : nullptr, block * in),
+                    sharing_.note(out > 0 ? call_.recv : nullptr, block * out), call_.scalar);
+  stage_ = Stage::kRendezvous;
+}
+
+Status CollectiveRun::choose_bulk_plan() {
+  const Access access = rendezvous_.all_shareable() ? Access::kMapped
+                        : core_.single_copy         ? Access::kSingleCopy
+                                                    : Access::kNone;
+  Result<Choice> choice = choose_bulk(call_.collective, core_.ranks,
+                                      call_.count * size_of(call_.type), access, core_.config);
+  if (!choice.ok()) return choice.status();
+  Result<LinkedPlan*> plan =
+      plans_.get(choice.value(), has_root(call_.collective) ? call_.root : -1);
+  if (!plan.ok()) return plan.status();
+  if (choice.value().algorithm->reach == Reach::kDirect) {
+    for (size_t i = 0; i < parties_.size(); ++i) {
+      const Announcement& theirs = rendezvous_.announcement(i);
+      inputs_[parties_[i].rank] = sharing_.place(parties_[i].rank, theirs.input);
+      outputs_[parties_[i].rank] = sharing_.place(parties_[i].rank, theirs.output);
+    }
+  }
+  start(*plan.value());
+  for (size_t i = 0; i < parties_.size(); ++i)
+    reduction_.set_scalar(parties_[i].rank, rendezvous_.announcement(i).scalar);
+  return {};
+}
+
+void CollectiveRun::start(LinkedPlan& plan) {
+  const Program& program = plan.program;
+  const auto element_bytes = static_cast<uint32_t>(size_of(call_.type));
+  const size_t slot_elements = (program.slot_stride - sizeof(SlotHeader)) / element_bytes;
+  const size_t slice = slot_elements == 0 ? call_.count : slot_elements * program.chunks_per_block;
+  const size_t passes =
+      slice >= call_.count ? 1 : (call_.count + slice - 1) / slice;  // no division when small
+  space_.reserve(program.max_operands);
+  space_.bind(core_.doorbells.data(), reduction_.prepare(call_, core_.ranks), element_bytes);
+  run_.start(program, {plan.regions.data(), inputs_.data(), outputs_.data(), plan.next_pass,
+                       record_.fingerprint, call_.count, slice, static_cast<uint32_t>(passes),
+                       element_bytes});
+  plan.next_pass += passes;
+  stage_ = Stage::kRunning;
+}
+
+Progress CollectiveRun::advance(int spins) {
+  if (stage_ == Stage::kRunning) return finish_step(run_.advance(space_, spins));
+  if (stage_ == Stage::kIdle) return status_.ok() ? Progress::kDone : Progress::kFailed;
+  Result<bool> met = rendezvous_.advance(spins);
+  if (!met.ok()) return fail(core_.health->raise(met.status()));
+  if (!met.value()) return Progress::kBlocked;
+  if (Status s = choose_bulk_plan(); !s.ok()) return fail(core_.health->raise(s));
+  return finish_step(run_.advance(space_, spins));
+}
+
+Progress CollectiveRun::finish_step(Progress progress) {
+  switch (progress) {
+    case Progress::kBlocked: return progress;
+    case Progress::kDone: stage_ = Stage::kIdle; return progress;
+    case Progress::kMismatch: return fail(core_.health->raise(mismatch()));
+    case Progress::kFailed: break;
+  }
+  return fail(core_.health->raise(
+      Status::error(Code::kRemote,
+                    "{}: {}: the memory of process {} could not be reached: {}; it may have ended",
+                    core_.health->who(), describe(record_), space_.error_pid(),
+                    std::strerror(space_.error()))));
+}
+
+Progress CollectiveRun::fail(Status status) {
+  status_ = std::move(status);
+  stage_ = Stage::kIdle;
+  return Progress::kFailed;
+}
+
+// A put carried another call's fingerprint: find out what its sender called.
+Status CollectiveRun::mismatch() {
+  for (const Party& party : parties_) {
+    if (Status s = disagreement(party.rank); !s.ok()) return s;
+  }
+  return Status::error(Code::kInvalidUsage,
+                       "{}: {}: rank {} sent data of another call; all ranks must make the same "
+                       "calls in the same order",
+                       core_.health->who(), describe(record_), run_.blocked_on());
+}
+
+Status CollectiveRun::disagreement(int peer) const {
+  const std::optional<CallRecord> theirs = core_.view.rank(peer).calls.read(calls_);
+  if (!theirs || theirs->fingerprint == record_.fingerprint) return {};
+  return Status::error(Code::kInvalidUsage,
+                       "{}: {}. All ranks must make the same calls in the same order",
+                       core_.health->who(), difference(core_.rank, record_, peer, *theirs));
+}
+
+Status CollectiveRun::diagnose(bool overdue) {
+  for (const Party& party : parties_) {
+    if (Status s = disagreement(party.rank); !s.ok()) return s;
+    const RankArea& area = core_.view.rank(party.rank);
+    const uint64_t last = area.calls.last();
+    if (last >= calls_) continue;
+    if (area.left.raised()) {
+      return Status::error(Code::kRemote, "{}: {}: rank {} has destroyed its communicator",
+                           core_.health->who(), describe(record_), party.rank);
+    }
+    if (area.finalizing.raised()) {
+      return Status::error(Code::kInvalidUsage,
+                           "{}: {}: rank {} has finalized the communicator after {} calls",
+                           core_.health->who(), describe(record_), party.rank, last);
+    }
+    if (overdue) {
+      const std::optional<CallRecord> theirs = area.calls.read(last);
+      return Status::error(
+          Code::kInvalidUsage,
+          "{}: rank {} calls {}, rank {} has not called it within {} ms; its last call was {}",
+          core_.health->who(), core_.rank, describe(record_), party.rank,
+          core_.config.timeout.count(), theirs ? describe(*theirs) : "none");
+    }
+  }
+  if (!overdue) return {};
+  const std::string where = stage_ == Stage::kRendezvous
+                                ? fmt::format("rank {} has not announced its buffers", rendezvous_.missing())
+                                : run_.blocked(space_, names_);
+  return Status::error(Code::kTimeout, "{}: {} made no progress for {} ms: {}", core_.health->who(),
+                       describe(record_), core_.config.timeout.count(), where);
+}
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+// A rank's execution of one collective: a state machine that never blocks.
+//
+//   begin -> (eager) running -> done
+//   begin -> (bulk)  rendezvous -> running -> done
+//
+// Thread safety: one thread at a time. One collective at a time per object. Repeated eager calls allocate nothing.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/plan_store.h"
+#include "comm/program_run.h"
+#include "comm/reduction.h"
+#include "comm/rendezvous.h"
+
+namespace tessera {
+
+class CollectiveRun {
+ public:
+  CollectiveRun(Core& core, PlanStore& plans, Sharing& sharing);
+
+  Status begin(const Call& call);
+
+  // kDone, kBlocked (call again), or kFailed: status() says why.
+  Progress advance(int spins);
+  const Status& status() const { return status_; }
+
+  uint64_t moved() const { return rendezvous_.moved() + run_.moved(); }
+  bool idle() const { return stage_ == Stage::kIdle; }
+
+  // For a run that stands still: the fault that explains it, if one can be seen (ranks disagree, a peer has left); else ok.
+  // `overdue`: the deadline has passed; then it is never ok.
+  Status diagnose(bool overdue);
+
+ private:
+  enum class Stage : uint8_t { kIdle, kRendezvous, kRunning };
+
+  Progress fail(Status status);
+  Status begin_eager(size_t block_bytes);
+  void begin_bulk();
+  Status choose_bulk_plan();
+  void start(LinkedPlan& plan);
+  Progress finish_step(Progress progress);
+  Status mismatch();
+  Status disagreement(int peer) const;
+  void set_own_buffers();
+
+  Core& core_;
+  PlanStore& plans_;
+  Sharing& sharing_;
+  HostSpace space_;
+  ProgramRun run_;
+  Rendezvous rendezvous_;
+  ReductionSetup reduction_;
+  Stage stage_ = Stage::kIdle;
+  Call call_;
+  CallRecord record_;
+  uint64_t calls_ = 0;          // collectives begun
+  uint64_t announcements_ = 0;  // bulk collectives begun
+  Status status_;
+  std::vector<Party> parties_;
+  std::vector<int> names_;  // member -> rank: the identity
+  std::vector<host::Place> inputs_, outputs_;
+  std::array<std::vector<LinkedPlan*>, kCollectives> eager_;  // by root
+};
+
+}  // namespace tessera

@@ -1,0 +1,47 @@
+// What the parts of a communicator share: its members, its segment, its health. One object per rank and communicator.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "comm/fd_mailbox.h"
+#include "comm/health.h"
+#include "comm/segment_layout.h"
+#include "transports/peer.h"
+#include "transports/shm/segment.h"
+
+namespace tessera {
+
+// Memory of an arena that is set aside for each (peer, direction) of send/recv.
+inline constexpr size_t kPairRegionBytes = 256 * 1024;
+inline constexpr size_t kPlanArenaBytes = size_t{128} << 20;
+
+constexpr size_t arena_bytes(int ranks) {
+  return kPlanArenaBytes + kPairRegionBytes * 2 * static_cast<size_t>(ranks);
+}
+
+struct Core {
+  Config config;
+  int rank = 0;
+  int ranks = 1;
+  std::vector<Member> members;            // by rank, as bootstrap agreed
+  std::vector<Peer> peers;                // the same for the transports
+  std::vector<std::string> socket_names;  // of the ranks' mailboxes
+  std::shared_ptr<shm::Segment> segment;
+  SegmentView view;
+  std::unique_ptr<Health> health;
+  std::unique_ptr<FdMailbox> mailbox;
+  std::vector<Doorbell*> doorbells;  // by rank
+  bool one_process = false;          // all ranks in this process
+  bool single_copy = false;          // every pair may read and write each other's memory through the kernel
+  int spins = 0;                     // looks at an unmet wait before other work or a yield
+  int yields = 0;                    // before a sleep
+  std::vector<uint64_t> set_up;      // set-up messages exchanged with each peer while forming (as many each way)
+
+  RankArea& area() const { return view.rank(rank); }
+  bool same_process(int peer) const { return peers[peer].process == peers[rank].process; }
+};
+
+}  // namespace tessera

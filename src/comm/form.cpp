@@ -1,0 +1,172 @@
+#include "comm/form.h"
+
+#include <sched.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+#include "comm/communicator.h"
+#include "comm/exchange.h"
+#include "comm/idle.h"
+#include "transports/cma/cma.h"
+
+namespace tessera {
+namespace {
+
+constexpr uint64_t kMagic = 0x7465737365726130;
+constexpr uint64_t kSegmentTag = ~uint64_t{0};
+
+// Cores that this process may use.
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  return CPU_COUNT(&set);
+}
+
+void choose_patience(Core& core) {
+  const bool enough_cores = core.ranks <= usable_cores();
+  core.spins = core.config.spin >= 0 ? core.config.spin : (enough_cores ? 2000 : 30);
+  core.yields = enough_cores ? 20 : 60;
+}
+
+Status share_segment(Core& core, Deadline deadline) {
+  Fd fd;
+  if (core.rank == 0) {
+    Result<Fd> made = shm::create(SegmentView::bytes(core.ranks, arena_bytes(core.ranks)));
+    if (!made.ok()) return made.status();
+    fd = std::move(made).value();
+    for (int peer = 1; peer < core.ranks; ++peer) {
+      if (Status s = core.mailbox->send(core.socket_names[peer], fd.get(), kSegmentTag, deadline);
+          !s.ok())
+        return s;
+    }
+  } else {
+    Result<Fd> received = core.mailbox->receive(0, kSegmentTag, deadline);
+    if (!received.ok()) return received.status();
+    fd = std::move(received).value();
+  }
+  Result<std::shared_ptr<shm::Segment>> segment = shm::attach(std::move(fd));
+  if (!segment.ok()) return segment.status();
+  core.segment = std::move(segment).value();
+  core.view = SegmentView(core.segment->base(), core.ranks, arena_bytes(core.ranks));
+  if (core.segment->bytes() < SegmentView::bytes(core.ranks, arena_bytes(core.ranks)))
+    return Status::error(Code::kInternal, "shared segment is smaller than its layout");
+  if (core.rank == 0) {
+    if (Status s = core.segment->commit(0, core.view.arena_offset(0)); !s.ok()) return s;
+    core.view.header().ranks = static_cast<uint64_t>(core.ranks);
+    core.view.header().arena_bytes = arena_bytes(core.ranks);
+    core.view.header().magic = kMagic;
+  }
+  for (int rank = 0; rank < core.ranks; ++rank)
+    core.doorbells.push_back(&core.view.rank(rank).doorbell);
+  return {};
+}
+
+// What ranks tell each other once the segment is there.
+struct Greeting {
+  uint64_t probe_address;
+  int32_t single_copy;
+};
+
+Status probe_single_copy(Core& core, Exchange& exchange, Deadline deadline) {
+  static uint64_t word = cma::kProbeWord;  // written only with its own value, by peers
+  std::vector<int> everyone(core.ranks);
+  for (int rank = 0; rank < core.ranks; ++rank) everyone[rank] = rank;
+  Greeting mine{reinterpret_cast<uint64_t>(&word), 0};
+  Result<std::vector<Greeting>> all = exchange.all_gather(everyone, mine, "init", deadline);
+  if (!all.ok()) return all.status();
+  bool possible = core.config.single_copy;
+  for (int peer = 0; possible && peer < core.ranks; ++peer) {
+    if (!core.same_process(peer))
+      possible = cma::probe(core.peers[peer], all.value()[peer].probe_address);
+  }
+  mine.single_copy = possible ? 1 : 0;
+  all = exchange.all_gather(everyone, mine, "init", deadline);
+  if (!all.ok()) return all.status();
+  core.single_copy = std::all_of(all.value().begin(), all.value().end(),
+                                 [](const Greeting& g) { return g.single_copy != 0; });
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOptions& options,
+                                   Deadline deadline) {
+  auto core = std::make_unique<Core>();
+  core->config = options.config;
+  core->rank = rank;
+  core->ranks = static_cast<int>(membership.members.size());
+  core->one_process = true;
+  for (const Member& member : membership.members) {
+    core->peers.push_back({member.rank, member.pid, member.process});
+    core->socket_names.emplace_back(member.socket_name);
+    core->one_process = core->one_process && member.process == membership.members[0].process;
+  }
+  core->mailbox = std::move(membership.mailbox);
+  core->mailbox->set_secret(membership.secret, rank);
+  choose_patience(*core);
+  Result<Liveness> liveness = Liveness::watch(membership.members, rank);
+  if (!liveness.ok()) return liveness.status();
+  if (Status s = share_segment(*core, deadline); !s.ok()) return s;
+  core->health = std::make_unique<Health>(core->view, rank, core->ranks, options.name,
+                                          std::move(liveness).value());
+  core->members = std::move(membership.members);
+  Exchange exchange(*core);
+  if (Status s = probe_single_copy(*core, exchange, deadline); !s.ok()) return s;
+  core->set_up = exchange.counts();
+  log::info(rank, "Init COMPLETE: rank {} of {}{}, {}", rank, core->ranks,
+            core->one_process ? ", all in one process" : "",
+            core->single_copy ? "single copies through the kernel" : "no single copies");
+  return core;
+}
+
+namespace {
+
+struct ChildHello {
+  std::array<uint8_t, 16> secret;  // the first member's counts
+  Member member;
+};
+static_assert(sizeof(ChildHello) <= sizeof(SetupBox::payload));
+
+}  // namespace
+
+Result<std::unique_ptr<Core>> form_child(Core& parent, Exchange& exchange,
+                                         const std::vector<int>& members, const char* what,
+                                         const CommOptions& options, Deadline deadline) {
+  Result<std::unique_ptr<FdMailbox>> mailbox = FdMailbox::create();
+  if (!mailbox.ok()) return mailbox.status();
+  ChildHello mine{};
+  if (getrandom(mine.secret.data(), mine.secret.size(), 0) !=
+      static_cast<ssize_t>(mine.secret.size())) {
+    return Status::error(Code::kSystem, "getrandom: {}", std::strerror(errno));
+  }
+  mine.member = parent.members[parent.rank];
+  const std::string& name = mailbox.value()->name();
+  std::memset(mine.member.socket_name, 0, sizeof(mine.member.socket_name));
+  std::memcpy(mine.member.socket_name, name.data(),
+              std::min(name.size(), sizeof(mine.member.socket_name) - 1));
+  std::vector<int> sorted = members;
+  std::sort(sorted.begin(), sorted.end());
+  Result<std::vector<ChildHello>> all = exchange.all_gather(sorted, mine, what, deadline);
+  if (!all.ok()) return all.status();
+
+  Membership membership;
+  membership.mailbox = std::move(mailbox).value();
+  int rank = -1;
+  for (size_t i = 0; i < members.size(); ++i) {
+    const auto at = std::lower_bound(sorted.begin(), sorted.end(), members[i]) - sorted.begin();
+    const ChildHello& hello = all.value()[static_cast<size_t>(at)];
+    if (i == 0) membership.secret = hello.secret;
+    membership.members.push_back(hello.member);
+    membership.members.back().rank = static_cast<int32_t>(i);
+    if (members[i] == parent.rank) rank = static_cast<int>(i);
+  }
+  return form(std::move(membership), rank, options, deadline);
+}
+
+}  // namespace tessera

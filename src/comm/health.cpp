@@ -1,0 +1,82 @@
+#include "comm/health.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.h"
+
+namespace tessera {
+
+Health::Health(SegmentView view, int rank, int ranks, std::string name, Liveness liveness)
+    : view_(view),
+      header_(&view.header()),
+      rank_(rank),
+      ranks_(ranks),
+      name_(std::move(name)),
+      liveness_(std::move(liveness)) {}
+
+std::string Health::who() const {
+  return name_.empty() ? fmt::format("rank {}", rank_)
+                       : fmt::format("rank {} of \"{}\"", rank_, name_);
+}
+
+Status Health::status() const {
+  if (aborted_.raised()) return {Code::kInvalidUsage, who() + ": aborted by this rank"};
+  if (revoked_.raised()) {
+    return {Code::kInvalidUsage,
+            who() + ": revoked by this rank; only split, shrink, destroy and abort may follow"};
+  }
+  if (const ErrorRecord* record = header_->error.get()) {
+    return {record->code, std::string(record->text, strnlen(record->text, sizeof(record->text)))};
+  }
+  if (header_->error.claimed()) {
+    return {Code::kRemote, who() + ": a peer found an error and has not yet written what it was"};
+  }
+  return {};
+}
+
+Status Health::raise(const Status& status) {
+  ErrorRecord record{};
+  record.code = status.code();
+  record.rank = rank_;
+  const size_t length = std::min(status.message().size(), sizeof(record.text) - 1);
+  std::memcpy(record.text, status.message().data(), length);
+  if (header_->error.set(record)) {
+    log::warn(rank_, "{}", status.message());
+    wake_all();
+    return status;
+  }
+  return this->status();
+}
+
+Status Health::look() {
+  if (!good()) return status();
+  if (const int dead = liveness_.dead(); dead >= 0) {
+    return raise(
+        Status::error(Code::kRemote,
+                      "{}: the process of rank {} has ended; shrink the communicator to go "
+                      "on without it, or abort",
+                      who(), dead));
+  }
+  return {};
+}
+
+void Health::stop(Flag& flag, const char* how) {
+  flag.raise();
+  ErrorRecord record{};
+  record.code = Code::kRemote;
+  record.rank = rank_;
+  const auto end =
+      fmt::format_to_n(record.text, sizeof(record.text) - 1, "{} {} this communicator", who(), how);
+  *end.out = '\0';
+  header_->error.set(record);
+  wake_all();
+}
+
+void Health::wake_all() {
+  for (int r = 0; r < ranks_; ++r) view_.rank(r).doorbell.ring();
+}
+
+}  // namespace tessera

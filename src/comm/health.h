@@ -1,0 +1,53 @@
+// The state of a communicator's health, shared by its ranks: the first error, who is alive, who has left.
+// Whoever finds a fault raises it; all ranks then end their waits with the same text.
+// Thread safety: any thread.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "comm/liveness.h"
+#include "comm/segment_layout.h"
+#include "sync/flag.h"
+
+namespace tessera {
+
+class Health {
+ public:
+  Health(SegmentView view, int rank, int ranks, std::string name, Liveness liveness);
+
+  // True while nothing is known to be wrong. A few loads of lines that are rarely written.
+  bool good() const { return !aborted_.raised() && !revoked_.raised() && !header_->error.claimed(); }
+
+  // The reason why not; ok while good. A peer that died while it wrote its reason is reported as such.
+  Status status() const;
+
+  // Makes `status` the communicator's error, unless there is one, wakes all ranks and returns the error that holds now.
+  Status raise(const Status& status);
+
+  // Looks for dead or departed peers; costs system calls. ok, or the error it raised.
+  Status look();
+
+  // This rank itself was aborted: even set-up calls end.
+  bool aborted() const { return aborted_.raised(); }
+  bool peer_dead(int peer) const { return liveness_.dead(peer); }
+
+  // This rank stops: own waits end at once, peers are told.
+  void abort() { stop(aborted_, "aborted"); }
+  void revoke() { stop(revoked_, "revoked"); }
+
+  std::string who() const;  // "rank 3 of \"tp\"": how messages of this rank begin
+
+ private:
+  void stop(Flag& flag, const char* how);
+  void wake_all();
+
+  SegmentView view_;
+  SegmentHeader* header_;
+  int rank_, ranks_;
+  std::string name_;
+  Liveness liveness_;
+  Flag aborted_, revoked_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,153 @@
+#include "comm/host_communicator.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/log.h"
+#include "comm/form.h"
+#include "device/host/memory.h"
+
+namespace tessera {
+namespace {
+
+Result<std::unique_ptr<Communicator>> wrap(Result<std::unique_ptr<Core>> core, CommOptions options) {
+  if (!core.ok()) {
+    log::warn(-1, "{}", core.status().message());
+    return core.status();
+  }
+  return std::unique_ptr<Communicator>(
+      std::make_unique<HostCommunicator>(std::move(core).value(), std::move(options)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int ranks, int rank,
+                                                           CommOptions options) {
+  const Deadline deadline = Deadline::after(options.config.timeout);
+  JoinOptions joining;
+  joining.rank = rank;
+  joining.ranks = ranks;
+  joining.config = options.config;
+  Result<Membership> membership = join(id, joining, deadline);
+  if (!membership.ok()) return membership.status();
+  return wrap(form(std::move(membership).value(), rank, options, deadline), options);
+}
+
+HostCommunicator::HostCommunicator(std::unique_ptr<Core> core, CommOptions options)
+    : core_(std::move(core)),
+      options_(std::move(options)),
+      exchange_(*core_),
+      sharing_(*core_),
+      plans_(*core_),
+      collective_(*core_, plans_, sharing_),
+      pairs_(static_cast<size_t>(core_->ranks) * 2) {}
+
+HostCommunicator::~HostCommunicator() {
+  core_->area().left.raise();
+  for (Doorbell* doorbell : core_->doorbells) doorbell->ring();
+}
+
+PairRun& HostCommunicator::pair(int peer, bool receives) {
+  auto& pair = pairs_[static_cast<size_t>(peer) * 2 + (receives ? 1 : 0)];
+  if (!pair) pair = std::make_unique<PairRun>(*core_, plans_, sharing_, peer, receives);
+  return *pair;
+}
+
+std::vector<int> HostCommunicator::everyone() const {
+  std::vector<int> ranks(static_cast<size_t>(core_->ranks));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+Result<std::unique_ptr<Communicator>> HostCommunicator::split(int color, int key,
+                                                              CommOptions options) {
+  struct Wish {
+    int32_t color, key;
+  };
+  const Deadline until = deadline();
+  Result<std::vector<Wish>> wishes =
+      exchange_.all_gather(everyone(), Wish{color, key}, "split", until);
+  if (!wishes.ok()) return wishes.status();
+  if (color < 0) return std::unique_ptr<Communicator>();
+  std::vector<int> members;
+  for (int rank : everyone()) {
+    if (wishes.value()[rank].color == color) members.push_back(rank);
+  }
+  std::stable_sort(members.begin(), members.end(), [&](int a, int b) {
+    return wishes.value()[a].key < wishes.value()[b].key;
+  });
+  return wrap(form_child(*core_, exchange_, members, "split", options, until), options);
+}
+
+Result<std::unique_ptr<Communicator>> HostCommunicator::shrink(std::span<const int> excluded,
+                                                               CommOptions options) {
+  std::vector<int> members;
+  for (int rank : everyone()) {
+    if (!std::binary_search(excluded.begin(), excluded.end(), rank)) members.push_back(rank);
+  }
+  return wrap(form_child(*core_, exchange_, members, "shrink", options, deadline()), options);
+}
+
+Status HostCommunicator::finalize() {
+  if (!core_->health->good()) return core_->health->status();
+  core_->area().finalizing.raise();
+  for (Doorbell* doorbell : core_->doorbells) doorbell->ring();
+  Result<std::vector<char>> all = exchange_.all_gather(everyone(), char{0}, "finalize", deadline());
+  return all.ok() ? Status() : core_->health->raise(all.status());
+}
+
+Status HostCommunicator::register_window(void* pointer, size_t bytes, uint64_t* out) {
+  struct Offer {
+    BufferNote note;
+    uint64_t bytes;
+  };
+  const Deadline until = deadline();
+  const Offer mine{sharing_.note(pointer, bytes), bytes};
+  Result<std::vector<Offer>> all =
+      exchange_.all_gather(everyone(), mine, "window registration", until);
+  if (!all.ok()) return core_->health->raise(all.status());
+  std::vector<bool> given(all.value().size()), taken(all.value().size());
+  given[core_->rank] = taken[core_->rank] = true;
+  for (bool ready = false; !ready;) {
+    ready = true;
+    for (int peer = 0; peer < core_->ranks; ++peer) {
+      if (peer == core_->rank) continue;
+      Result<bool> gave = given[peer] ? Result<bool>(true) : sharing_.give(peer, mine.note);
+      Result<bool> took =
+          taken[peer] ? Result<bool>(true) : sharing_.take(peer, all.value()[peer].note);
+      if (!gave.ok()) return core_->health->raise(gave.status());
+      if (!took.ok()) return core_->health->raise(took.status());
+      given[peer] = gave.value();
+      taken[peer] = took.value();
+      ready = ready && gave.value() && took.value();
+    }
+    if (ready) break;
+    if (Status s = core_->health->look(); !s.ok()) return s;
+    if (until.passed()) {
+      return core_->health->raise(Status::error(
+          Code::kTimeout, "{}: window registration: a peer's memory did not arrive within {} ms",
+          core_->health->who(), options_.config.timeout.count()));
+    }
+    yield();
+  }
+  if (!sharing_.shareable(mine.note)) {
+    log::info(core_->rank,
+              "window of {} bytes at {}: not memory of ncclMemAlloc, so peers cannot map it; "
+              "collectives on it work and copy",
+              bytes, pointer);
+  }
+  *out = ++windows_;
+  live_windows_[*out] = pointer;
+  return {};
+}
+
+Status HostCommunicator::deregister_window(uint64_t window) {
+  if (live_windows_.erase(window) == 0) {
+    return Status::error(Code::kInvalidArgument, "{}: window {} is not registered",
+                         core_->health->who(), window);
+  }
+  // Peers keep the mapping until the memory is freed: unmapping now would need a call of theirs.
+  return {};
+}
+
+}  // namespace tessera

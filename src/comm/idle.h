@@ -1,0 +1,41 @@
+// How a thread waits when nothing it drives can go on: a few yields, then a sleep on the doorbells of all ranks it drives (I10).
+//
+// Use: call next() after each fruitless round; reset() after a fruitful one. On kSleep: sleep(doorbells, look), where `look` tries once more
+// and returns true if it got on (then there is no sleep). sleep() returns after kLongestSleep at the latest, so that health and
+// deadlines are looked after (I6).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+
+#include "sync/counter.h"
+
+namespace tessera {
+
+class Idle {
+ public:
+  enum class Action : uint8_t { kYield, kSleep };
+  static constexpr std::chrono::milliseconds kLongestSleep{20};
+
+  explicit Idle(int yields) : yields_(yields) {}
+
+  void reset() { done_ = 0; }
+  Action next() { return done_++ < yields_ ? Action::kYield : Action::kSleep; }
+
+  template <class Look>
+  static void sleep(std::span<Doorbell* const> doorbells, const Look& look) {
+    Sleeper sleepers[kMaxSleepers];
+    const int count = static_cast<int>(std::min<size_t>(doorbells.size(), kMaxSleepers));
+    for (int i = 0; i < count; ++i) sleepers[i] = {doorbells[i], doorbells[i]->prepare()};
+    const bool all = static_cast<size_t>(count) == doorbells.size();
+    if (!look()) sleep_any(sleepers, count, all ? kLongestSleep : std::chrono::milliseconds(1));
+    for (int i = 0; i < count; ++i) sleepers[i].doorbell->cancel();
+  }
+
+ private:
+  int yields_;
+  int done_ = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+// Tells whether the processes of other ranks still live: pidfds where the kernel has them (opened
+// while the peer is known to live, so that a reused pid is never taken for the peer), else pid and
+// start time from /proc. Ranks of the own process always live. Ranks in another pid namespace
+// cannot be watched (a log line says so): only a deadline tells that they are gone. Thread safety:
+// dead() may be called from any thread at any time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/status.h"
+#include "comm/bootstrap.h"
+
+namespace tessera {
+
+class Liveness {
+ public:
+  // A process that ended before the call is reported by dead(), not by an error.
+  static Result<Liveness> watch(const std::vector<Member>& members, int own_rank);
+
+  // Lowest rank whose process has ended, or -1. No allocation; one poll() per 128 other processes.
+  // A zombie counts as dead.
+  int dead() const;
+  // The same for one rank.
+  bool dead(int rank) const;
+
+ private:
+  // One process; ranks that share it are represented by the lowest.
+  struct Watched {
+    int rank = -1;
+    int pid = 0;
+    uint64_t start_time = 0;  // of /proc/pid/stat; used when fd is not valid. 0: had ended before
+    Fd fd;
+  };
+
+  std::vector<Watched> watched_;  // by rank
+  std::vector<int> by_rank_;      // rank -> index into watched_; -1: own process, or not watched
+};
+
+}  // namespace tessera

@@ -1,0 +1,167 @@
+#include "comm/pair_run.h"
+
+#include <cstring>
+
+#include "comm/call_record.h"
+
+namespace tessera {
+namespace {
+
+// How a pair's region is divided.
+constexpr size_t kEagerBytes = 64 * 1024;
+constexpr size_t kStagedBytes = 160 * 1024;
+constexpr size_t kDirectBytes = kPairRegionBytes - kEagerBytes - kStagedBytes;
+constexpr size_t kOffsets[] = {0, kEagerBytes, kEagerBytes + kStagedBytes};
+constexpr size_t kSizes[] = {kEagerBytes, kStagedBytes, kDirectBytes};
+
+}  // namespace
+
+PairRun::PairRun(Core& core, PlanStore& plans, Sharing& sharing, int peer, bool receives)
+    : core_(core),
+      plans_(plans),
+      sharing_(sharing),
+      peer_(peer),
+      receives_(receives),
+      space_(0),
+      rendezvous_(core, sharing) {
+  const PairArea& theirs = core.view.pair(core.rank, peer);
+  party_ = {peer, receives ? &theirs.send_board : &theirs.receive_board};
+  const int members[2] = {receives ? peer : core.rank, receives ? core.rank : peer};
+  names_.assign(members, members + 2);
+  for (int side = 0; side < 2; ++side) {
+    const int other = members[1 - side];
+    const size_t index = static_cast<size_t>(other) * 2 + side;  // by the other end and the own role
+    std::byte* base = core.view.arena(members[side]) + index * kPairRegionBytes;
+    for (int protocol = 0; protocol < kProtocols; ++protocol)
+      regions_[protocol][side] = base + kOffsets[protocol];
+    doorbells_[side] = core.doorbells[members[side]];
+  }
+}
+
+Status PairRun::begin(const Call& call) {
+  call_ = call;
+  status_ = {};
+  record_ = make_record(call, ++calls_);
+  PairArea& mine = core_.view.pair(peer_, core_.rank);
+  (receives_ ? mine.receives : mine.sends).write(calls_, record_);
+  const size_t bytes = call.count * size_of(call.type);
+  inputs_[0] = space_.place(const_cast<void*>(call.send));
+  outputs_[1] = space_.place(call.recv);
+  if (bytes <= eager_max(Collective::kSendRecv, core_.ranks, core_.config)) {
+    Result<Choice> choice = choose_eager(Collective::kSendRecv, 2, bytes, core_.config);
+    if (!choice.ok()) return status_ = choice.status();
+    return status_ = start(choice.value(), kEager);
+  }
+  rendezvous_.start(receives_ ? mine.receive_board : mine.send_board, ++announcements_,
+                    {&party_, 1}, peer_, record_, sharing_.note(call.send, bytes),
+                    sharing_.note(call.recv, bytes), 0);
+  stage_ = Stage::kRendezvous;
+  return {};
+}
+
+Status PairRun::start(const Choice& choice, Protocol protocol) {
+  Result<const Program*> linked = plans_.pair_program(choice, receives_ ? 1 : 0);
+  if (!linked.ok()) return linked.status();
+  const Program& program = *linked.value();
+  if (region_bytes(program) > kSizes[protocol]) {
+    return Status::error(Code::kInvalidUsage,
+                         "{}: send/recv slots of {} bytes do not fit; lower TESSERA_LL_MAX or "
+                         "TESSERA_SLICE_BYTES",
+                         core_.health->who(), choice.slot_bytes);
+  }
+  const auto element_bytes = static_cast<uint32_t>(size_of(call_.type));
+  const size_t slot_elements = (program.slot_stride - sizeof(SlotHeader)) / element_bytes;
+  const size_t slice = slot_elements == 0 ? call_.count : slot_elements * program.chunks_per_block;
+  const size_t passes = slice >= call_.count ? 1 : (call_.count + slice - 1) / slice;
+  space_.reserve(program.max_operands);
+  space_.bind(doorbells_, {}, element_bytes);
+  run_.start(program, {regions_[protocol], inputs_, outputs_, next_pass_[protocol],
+                       record_.fingerprint, call_.count, slice, static_cast<uint32_t>(passes),
+                       element_bytes});
+  next_pass_[protocol] += passes;
+  stage_ = Stage::kRunning;
+  return {};
+}
+
+Progress PairRun::advance(int spins) {
+  if (stage_ == Stage::kRunning) return finish_step(run_.advance(space_, spins));
+  if (stage_ == Stage::kIdle) return status_.ok() ? Progress::kDone : Progress::kFailed;
+  Result<bool> met = rendezvous_.advance(spins);
+  if (!met.ok()) return fail(core_.health->raise(met.status()));
+  if (!met.value()) return Progress::kBlocked;
+  const bool mapped = rendezvous_.all_shareable() || core_.same_process(peer_);
+  const Access access = mapped              ? Access::kMapped
+                        : core_.single_copy ? Access::kSingleCopy
+                                            : Access::kNone;
+  Result<Choice> choice = choose_bulk(Collective::kSendRecv, 2,
+                                      call_.count * size_of(call_.type), access, core_.config);
+  if (!choice.ok()) return fail(core_.health->raise(choice.status()));
+  const bool direct = choice.value().algorithm->reach == Reach::kDirect;
+  const Announcement& theirs = rendezvous_.announcement(0);
+  if (direct && receives_) inputs_[0] = sharing_.place(peer_, theirs.input);
+  if (direct && !receives_) outputs_[1] = sharing_.place(peer_, theirs.output);
+  if (Status s = start(choice.value(), direct ? kDirect : kStaged); !s.ok())
+    return fail(core_.health->raise(s));
+  return finish_step(run_.advance(space_, spins));
+}
+
+Progress PairRun::finish_step(Progress progress) {
+  switch (progress) {
+    case Progress::kBlocked: return progress;
+    case Progress::kDone: stage_ = Stage::kIdle; return progress;
+    case Progress::kMismatch: {
+      Status s = disagreement();
+      if (s.ok()) {
+        s = Status::error(Code::kInvalidUsage, "{}: {}: rank {} sent another message",
+                          core_.health->who(), describe(record_), peer_);
+      }
+      return fail(core_.health->raise(s));
+    }
+    case Progress::kFailed: break;
+  }
+  return fail(core_.health->raise(
+      Status::error(Code::kRemote, "{}: {}: the memory of rank {} (process {}) could not be reached: {}",
+                    core_.health->who(), describe(record_), peer_, space_.error_pid(),
+                    std::strerror(space_.error()))));
+}
+
+Progress PairRun::fail(Status status) {
+  status_ = std::move(status);
+  stage_ = Stage::kIdle;
+  return Progress::kFailed;
+}
+
+Status PairRun::disagreement() const {
+  const PairArea& theirs = core_.view.pair(core_.rank, peer_);
+  const std::optional<CallRecord> record =
+      (receives_ ? theirs.sends : theirs.receives).read(calls_);
+  if (!record || record->fingerprint == record_.fingerprint) return {};
+  return Status::error(Code::kInvalidUsage,
+                       "{}: {}: {}. Both ends of a transfer must pass the same count and type",
+                       core_.health->who(), describe(record_),
+                       difference(core_.rank, record_, peer_, *record));
+}
+
+Status PairRun::diagnose(bool overdue) {
+  if (Status s = disagreement(); !s.ok()) return s;
+  const PairArea& theirs = core_.view.pair(core_.rank, peer_);
+  const uint64_t last = (receives_ ? theirs.sends : theirs.receives).last();
+  if (last < calls_ && core_.view.rank(peer_).left.raised()) {
+    return Status::error(Code::kRemote, "{}: {}: rank {} has destroyed its communicator",
+                         core_.health->who(), describe(record_), peer_);
+  }
+  if (!overdue) return {};
+  if (last < calls_) {
+    return Status::error(Code::kInvalidUsage,
+                         "{}: {} {} rank {}: no matching {} within {} ms; that rank made {} of them "
+                         "so far",
+                         core_.health->who(), describe(record_), receives_ ? "from" : "to", peer_,
+                         receives_ ? "send" : "receive", core_.config.timeout.count(), last);
+  }
+  return Status::error(
+      Code::kTimeout, "{}: {} {} rank {} made no progress for {} ms: {}", core_.health->who(),
+      describe(record_), receives_ ? "from" : "to", peer_, core_.config.timeout.count(),
+      stage_ == Stage::kRendezvous ? "its buffer is not announced" : run_.blocked(space_, names_));
+}
+
+}  // namespace tessera

@@ -1,0 +1,68 @@
+// The plans of a communicator, linked: built and verified once per process, linked once per rank.
+//
+// Regions are carved from the arenas in the order of first use. All ranks use the same plans in the same order (I7 checks it), so that all carve alike.
+// Thread safety: SharedPlans any thread; PlanStore one thread at a time. A store's linked plans stay where they are.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "comm/core.h"
+#include "exec/link.h"
+#include "plan/verifier.h"
+#include "tuner/choose.h"
+
+namespace tessera {
+
+// Verified plans that the ranks of one process share.
+class SharedPlans {
+ public:
+  // The verified plan of an algorithm for these parameters.
+  Result<std::shared_ptr<const VerifiedPlan>> get(const Algorithm& algorithm,
+                                                  const AlgorithmParams& params);
+
+ private:
+  using Key = std::tuple<const Algorithm*, int, int, int, int>;
+  std::mutex mutex_;
+  std::map<Key, std::shared_ptr<const VerifiedPlan>> plans_;
+};
+
+struct LinkedPlan {
+  Program program;
+  std::vector<std::byte*> regions;  // per member
+  uint64_t next_pass = 0;
+};
+
+class PlanStore {
+ public:
+  explicit PlanStore(Core& core);
+
+  // The linked plan of a collective over all ranks.
+  Result<LinkedPlan*> get(const Choice& choice, int root);
+  // Programs of send/recv as the sending (side 0) or receiving (side 1) end; the same for every peer.
+  Result<const Program*> pair_program(const Choice& choice, int side);
+
+ private:
+  struct Entry {
+    const Algorithm* algorithm;
+    int root;
+    size_t slot_bytes;
+    int depth;
+    std::unique_ptr<LinkedPlan> plan;
+  };
+  struct PairEntry {
+    const Algorithm* algorithm;
+    int side;
+    std::unique_ptr<Program> program;
+  };
+  Core& core_;
+  std::shared_ptr<SharedPlans> shared_;
+  std::vector<Entry> entries_;
+  std::vector<PairEntry> pairs_;
+  size_t used_;  // bytes of each arena
+};
+
+}  // namespace tessera

@@ -1,0 +1,38 @@
+// One epoch of a linked program on the host: the interpreter and the cursors of all lanes.
+// Thread safety: one thread at a time. start() and advance() do not allocate once as many lanes were seen.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "exec/host_space.h"
+#include "exec/interpreter.h"
+#include "exec/program.h"
+
+namespace tessera {
+
+class ProgramRun {
+ public:
+  // `run` and what it points to must live until the run is done.
+  void start(const Program& program, const Run<HostSpace>& run);
+
+  // Lets every lane go on until it blocks.
+  Progress advance(HostSpace& space, int spins);
+
+  // Grows with every step done: tells progress from standstill.
+  uint64_t moved() const;
+
+  // Program ranks whose signal the first blocked lane waits for, and a sentence about the wait:
+  // "step 3 of 5, slice 0 of 2, waits for rank 1 (counter at 4, needs 5)". Ranks are named by `names` (member -> rank).
+  std::string blocked(HostSpace& space, const std::vector<int>& names) const;
+  int blocked_on() const;  // member; -1 when not blocked
+
+ private:
+  const Program* program_ = nullptr;
+  ProgramView view_{};
+  Run<HostSpace> run_{};
+  std::vector<LaneCursor> cursors_;
+  std::vector<bool> done_;
+};
+
+}  // namespace tessera

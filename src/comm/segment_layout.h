@@ -1,0 +1,131 @@
+// What lies where in a communicator's shared segment. Zeroed memory is the valid initial state of everything here.
+//
+//   | SegmentHeader | RankArea of rank 0, 1, ... | PairArea of (0,0), (0,1), ... | arena of rank 0 | arena of rank 1 | ...
+//
+// Pair areas are indexed by (owner, peer): what `peer` writes for `owner` to read. Arenas hold the regions of linked plans.
+// Only pages that are touched cost memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.h"
+#include "base/types.h"
+#include "sync/counter.h"
+#include "sync/flag.h"
+#include "sync/log_ring.h"
+#include "sync/once_record.h"
+#include "transports/peer.h"
+
+namespace tessera {
+
+inline constexpr int kMaxRanks = 1024;  // of one communicator on one host
+
+// A call as peers see it: enough to compare and to explain.
+struct CallRecord {
+  uint64_t fingerprint = 0;
+  uint64_t count = 0;
+  uint64_t number = 0;  // of this communicator's collectives, or of the pair's sends; from 1
+  int32_t root = -1;
+  uint8_t collective = 0;  // Collective
+  uint8_t type = 0;        // DataType
+  uint8_t op = 0;          // ReduceOp
+  uint8_t kind = 0;        // CallKind
+};
+static_assert(sizeof(CallRecord) == 32);
+
+enum class CallKind : uint8_t { kCollective, kSend, kReceive };
+
+// What a rank tells its peers before a bulk call.
+struct Announcement {
+  CallRecord call;
+  BufferNote input;
+  BufferNote output;
+  uint64_t scalar = 0;       // this rank's PreMulSum factor
+  uint64_t freed = 0;        // an allocation whose mapping peers shall drop; 0: none
+  uint32_t shareable = 0;    // 1: all buffers of this call lie in shareable allocations (or there are none)
+  uint32_t reserved = 0;
+};
+
+// Announcements of one rank to all peers, or to one. Two entries suffice: announcement k + 1 says that its writer finished call k,
+// and it writes k + 2 only after all readers announced k + 1, having read k.
+struct AnnouncementBoard {
+  PaddedCounter announced;  // number of announcements made
+  std::array<Announcement, 2> entries;
+};
+
+struct ErrorRecord {
+  Code code;
+  int32_t rank;  // who found it
+  char text[480];
+};
+
+struct SegmentHeader {
+  uint64_t magic;
+  uint64_t ranks;
+  uint64_t arena_bytes;
+  alignas(kCacheLine) OnceRecord<ErrorRecord> error;
+};
+
+struct alignas(kCacheLine) RankArea {
+  Doorbell doorbell;
+  LogRing<CallRecord, 8> calls;
+  AnnouncementBoard board;
+  alignas(kCacheLine) Flag left;  // destroyed its communicator
+  Flag finalizing;
+};
+
+// Set-up messages (exchange.h) from one rank to another: one in flight.
+struct alignas(kCacheLine) SetupBox {
+  PaddedCounter posted;  // by the sender
+  PaddedCounter taken;   // by the receiver
+  uint64_t occasion;     // which set-up call it belongs to
+  std::array<std::byte, 376> payload;
+};
+
+struct alignas(kCacheLine) PairArea {
+  SetupBox setup;
+  LogRing<CallRecord, 8> sends;     // written by peer: its sends to owner
+  LogRing<CallRecord, 8> receives;  // written by peer: its receives from owner
+  AnnouncementBoard send_board;     // written by peer, for its sends to owner
+  AnnouncementBoard receive_board;  // written by peer, for its receives from owner
+};
+
+// Address arithmetic over a mapped segment.
+class SegmentView {
+ public:
+  SegmentView() = default;
+  SegmentView(std::byte* base, int ranks, size_t arena_bytes)
+      : base_(base), ranks_(static_cast<size_t>(ranks)), arena_bytes_(arena_bytes) {}
+
+  static size_t bytes(int ranks, size_t arena_bytes) {
+    const SegmentView view(nullptr, ranks, arena_bytes);
+    return view.arena_offset(ranks);
+  }
+
+  SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(base_); }
+  RankArea& rank(int rank) const {
+    return *reinterpret_cast<RankArea*>(base_ + ranks_offset() + sizeof(RankArea) * rank);
+  }
+  PairArea& pair(int owner, int peer) const {
+    return *reinterpret_cast<PairArea*>(base_ + pairs_offset() +
+                                        sizeof(PairArea) * (owner * ranks_ + peer));
+  }
+  size_t arena_offset(int rank) const {
+    return round_page(pairs_offset() + sizeof(PairArea) * ranks_ * ranks_) + arena_bytes_ * rank;
+  }
+  std::byte* arena(int rank) const { return base_ + arena_offset(rank); }
+  size_t arena_bytes() const { return arena_bytes_; }
+
+ private:
+  static constexpr size_t round_page(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+  static constexpr size_t ranks_offset() { return round_page(sizeof(SegmentHeader)); }
+  size_t pairs_offset() const { return round_page(ranks_offset() + sizeof(RankArea) * ranks_); }
+
+  std::byte* base_ = nullptr;
+  size_t ranks_ = 0;
+  size_t arena_bytes_ = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,207 @@
+// The interpreter: runs a rank's program, one template for every kind of device ("space").
+//
+// A run is one epoch: `passes` consecutive passes of the plan, one per slice of the message. Lanes advance independently;
+// advance() runs a lane until it is done or a wait is not met, and never blocks: who calls it decides how to wait.
+// Decoding a step costs nanoseconds; nothing here allocates, locks, logs or reads the environment.
+//
+// A Space provides (see exec/host_space.h for the host's):
+//   using Counter, SlotHeader, Place       a counter; a slot's header line; the address of an operand
+//   bool reached(const Counter&, target)   acquire
+//   void publish(Counter&, n)              release add; nothing is woken yet
+//   void ring(member)                      wakes the member, if it sleeps
+//   Place place(void*)                     an operand in mapped memory
+//   void* small_or_data(SlotHeader*, bytes)
+//   bool combine(const Operands&)          moves or reduces one chunk; false: failed, the space knows why
+//
+// Invariants relied upon: I3 (waits compare >=), I4 (the space's publish and acquire are the only synchronisation), I5 (data is stored before
+// the counters that announce it are raised), I6 (a blocked lane tells what it waits for).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "exec/partition.h"
+#include "exec/program.h"
+
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define TESSERA_ANY_DEVICE __host__ __device__
+#else
+#define TESSERA_ANY_DEVICE
+#endif
+
+namespace tessera {
+
+enum class Progress : uint8_t {
+  kBlocked,   // a wait is not met
+  kDone,      // all passes of this run
+  kMismatch,  // a put carries another call's fingerprint; LaneCursor::step says where
+  kFailed,    // the space could not move data
+};
+
+// Where a lane stands. Zero at the start of a run.
+struct LaneCursor {
+  uint32_t slice = 0;
+  uint32_t step = 0;
+  uint32_t wait = 0;
+  uint32_t moved = 0;  // steps done, for messages and progress
+};
+
+// One run of a linked plan, by one rank.
+template <class Space>
+struct Run {
+  using Place = typename Space::Place;
+  std::byte* const* regions;  // per member
+  const Place* inputs;        // per member; only those that the plan addresses need be set
+  const Place* outputs;
+  uint64_t first_pass;
+  uint64_t fingerprint;
+  size_t count;           // elements of a block
+  size_t slice_elements;  // elements of a block moved by one pass
+  uint32_t passes;
+  uint32_t element_bytes;
+};
+
+// The operands of one chunk's move or reduction.
+template <class Place>
+struct Operands {
+  const Place* dsts;
+  const Place* srcs;
+  const uint16_t* raw;  // per src: 1 + the member whose raw input it is, or 0
+  uint32_t num_dsts, num_srcs;
+  size_t elements;
+  bool reduce;     // else copy
+  bool completes;  // apply the post-operation
+};
+
+template <class Space>
+class Interpreter {
+ public:
+  using Place = typename Space::Place;
+  using Counter = typename Space::Counter;
+  using Slot = typename Space::SlotHeader;
+
+  TESSERA_ANY_DEVICE Interpreter(const ProgramView& program, const Run<Space>& run, Space& space)
+      : program_(program), run_(run), space_(space) {}
+
+  // Goes on with a lane until it blocks, `spins` looks at an unmet wait included.
+  TESSERA_ANY_DEVICE Progress advance(uint32_t lane, LaneCursor& at, int spins) {
+    const LaneCode& code = program_.lanes[lane];
+    for (; at.slice < run_.passes; ++at.slice, at.step = 0) {
+      for (; at.step < code.steps; ++at.step, at.wait = 0, ++at.moved) {
+        const StepCode& step = program_.steps[code.first_step + at.step];
+        const Progress waited = await(step, at, spins);
+        if (waited != Progress::kDone) return waited;
+        if (step.op != static_cast<uint8_t>(Op::kSync) && !move(step, at.slice))
+          return Progress::kFailed;
+        signal(step, at.slice);
+      }
+    }
+    return Progress::kDone;
+  }
+
+  // The counter and target that the wait at the cursor stands for.
+  TESSERA_ANY_DEVICE const Counter& waited(const WaitCode& wait, uint64_t pass,
+                                           uint64_t& target) const {
+    if (wait.embedded) {
+      target = pass / program_.depth + 1;  // its slot copy is used every depth-th pass
+      return slot(program_.rank, wait.counter, pass)->counter;
+    }
+    target = pass < wait.lag ? 0 : (pass - wait.lag) * wait.per_pass + wait.increment;
+    return counter(program_.rank, wait.counter);
+  }
+
+ private:
+  TESSERA_ANY_DEVICE uint64_t pass(uint32_t slice) const { return run_.first_pass + slice; }
+
+  TESSERA_ANY_DEVICE Counter& counter(uint16_t member, uint32_t id) const {
+    return *reinterpret_cast<Counter*>(run_.regions[member] + size_t{id} * 64);
+  }
+
+  TESSERA_ANY_DEVICE Slot* slot(uint16_t member, uint32_t index, uint64_t pass) const {
+    const size_t copy = program_.depth == 1 ? 0 : pass % program_.depth;
+    return reinterpret_cast<Slot*>(run_.regions[member] + size_t{program_.counters} * 64 +
+                                   (copy * program_.slots + index) * program_.slot_stride);
+  }
+
+  TESSERA_ANY_DEVICE Progress await(const StepCode& step, LaneCursor& at, int spins) {
+    for (; at.wait < step.waits; ++at.wait) {
+      const WaitCode& wait = program_.waits[step.first_wait + at.wait];
+      uint64_t target;
+      const Counter& awaited = waited(wait, pass(at.slice), target);
+      for (int left = spins; !space_.reached(awaited, target); --left) {
+        if (left <= 0) return Progress::kBlocked;
+        space_.pause();
+      }
+      if (wait.embedded &&
+          slot(program_.rank, wait.counter, pass(at.slice))->fingerprint != run_.fingerprint) {
+        return Progress::kMismatch;
+      }
+    }
+    return Progress::kDone;
+  }
+
+  TESSERA_ANY_DEVICE void signal(const StepCode& step, uint32_t slice) {
+    for (uint32_t i = 0; i < step.signals; ++i) {
+      const SignalCode& code = program_.signals[step.first_signal + i];
+      if (code.embedded) {
+        Slot* header = slot(code.rank, code.counter, pass(slice));
+        header->fingerprint = run_.fingerprint;
+        space_.publish(header->counter, code.increment);
+      } else {
+        space_.publish(counter(code.rank, code.counter), code.increment);
+      }
+      space_.ring(code.rank);
+    }
+  }
+
+  TESSERA_ANY_DEVICE Place resolve(const OperandCode& code, uint32_t offset, uint32_t slice,
+                                   const ChunkRange& range) const {
+    const uint32_t chunk = code.chunk + offset;
+    if (code.buffer == static_cast<uint8_t>(Buffer::kScratch)) {
+      Slot* header = slot(code.rank, chunk, pass(slice));
+      return space_.place(space_.small_or_data(header, range.length * run_.element_bytes));
+    }
+    const Place* bases =
+        code.buffer == static_cast<uint8_t>(Buffer::kInput) ? run_.inputs : run_.outputs;
+    const size_t block = program_.chunks_per_block == 1 ? chunk : chunk / program_.chunks_per_block;
+    const size_t element = block * run_.count + slice * run_.slice_elements + range.begin;
+    return bases[code.rank] + element * run_.element_bytes;
+  }
+
+  TESSERA_ANY_DEVICE bool move(const StepCode& step, uint32_t slice) {
+    const size_t begin = slice * run_.slice_elements;
+    const size_t left = run_.count - begin;
+    const size_t length = left < run_.slice_elements ? left : run_.slice_elements;
+    for (uint32_t j = 0; j < step.chunks; ++j) {
+      const uint32_t c = program_.chunks_per_block == 1 ? 0 : (step.chunk + j) % program_.chunks_per_block;
+      const ChunkRange range = chunk_range(length, program_.chunks_per_block, c,
+                                           chunk_unit(run_.element_bytes));
+      if (range.length == 0) continue;
+      if (!move_chunk(step, j, slice, range)) return false;
+    }
+    return true;
+  }
+
+  TESSERA_ANY_DEVICE bool move_chunk(const StepCode& step, uint32_t j, uint32_t slice,
+                                     const ChunkRange& range) {
+    Place* places = space_.places();
+    uint16_t* raw = space_.raw();
+    for (uint32_t i = 0; i < uint32_t{step.dsts} + step.srcs; ++i) {
+      const OperandCode& code = program_.operands[step.first_operand + i];
+      places[i] = resolve(code, j, slice, range);
+      raw[i] = code.buffer == static_cast<uint8_t>(Buffer::kInput)
+                   ? static_cast<uint16_t>(code.rank + 1)
+                   : uint16_t{0};
+    }
+    return space_.combine(Operands<Place>{places, places + step.dsts, raw + step.dsts, step.dsts,
+                                          step.srcs, range.length,
+                                          step.op == static_cast<uint8_t>(Op::kReduce),
+                                          step.completes});
+  }
+
+  const ProgramView& program_;
+  const Run<Space>& run_;
+  Space& space_;
+};
+
+}  // namespace tessera

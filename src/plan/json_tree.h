@@ -1,0 +1,14 @@
+// A strict JSON reader: no duplicate keys, no deep nesting, no trailing text, errors with line and
+// column. For json.cpp.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace tessera {
+
+Result<nlohmann::json> parse_json(std::string_view text);
+
+}  // namespace tessera

@@ -1,0 +1,71 @@
+#include "sync/counter.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+
+namespace tessera {
+namespace {
+
+timespec to_timespec(std::chrono::nanoseconds duration) {
+  return {static_cast<time_t>(duration.count() / 1'000'000'000),
+          static_cast<long>(duration.count() % 1'000'000'000)};
+}
+
+// The kernel's futex_waitv element, declared here since older headers lack it.
+struct WaitElement {
+  uint64_t value;
+  uint64_t address;
+  uint32_t flags;
+  uint32_t reserved;
+};
+constexpr uint32_t kFutex32 = 2;  // FUTEX2_SIZE_U32, shared between processes
+
+}  // namespace
+
+void Doorbell::wake() {
+  bells_.fetch_add(1, std::memory_order_seq_cst);  // (d)
+  syscall(SYS_futex, &bells_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void sleep_any(const Sleeper* sleepers, int count, std::chrono::nanoseconds timeout) {
+  if (count == 0) return;
+  if (count > 1 && count <= kMaxSleepers) {
+    WaitElement elements[kMaxSleepers];
+    for (int i = 0; i < count; ++i) {
+      elements[i] = {sleepers[i].ticket, reinterpret_cast<uint64_t>(&sleepers[i].doorbell->bells_),
+                     kFutex32, 0};
+    }
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const auto until = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec) + timeout;
+    const timespec at = to_timespec(until);
+    if (syscall(SYS_futex_waitv, elements, count, 0, &at, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS)
+      return;
+  }
+  if (count > 1) timeout = std::min<std::chrono::nanoseconds>(timeout, std::chrono::milliseconds(1));
+  const timespec relative = to_timespec(timeout);
+  syscall(SYS_futex, &sleepers[0].doorbell->bells_, FUTEX_WAIT, sleepers[0].ticket, &relative, nullptr,
+          0);
+}
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+void yield() { sched_yield(); }
+
+}  // namespace tessera

@@ -1,0 +1,188 @@
+// tessera-plan: shows, exports and verifies plans.
+//
+// Exit codes: 0 done; 1 the plan is faulty; 2 wrong arguments; 3 a file could not be read or
+// written.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "algorithms/algorithms.h"
+#include "plan/json.h"
+#include "plan/limits.h"
+#include "plan/printer.h"
+#include "plan/verifier.h"
+
+namespace {
+
+using namespace tessera;
+
+constexpr int kDone = 0;
+constexpr int kFaulty = 1;
+constexpr int kUsage = 2;
+constexpr int kFile = 3;
+
+struct FileCloser {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, FileCloser>;
+
+int complain(int code, const std::string& what) {
+  fmt::print(stderr, "tessera-plan: {}\n", what);
+  return code;
+}
+
+std::optional<std::string> read_file(const std::string& name) {
+  const File file(std::fopen(name.c_str(), "rb"));
+  if (!file) return std::nullopt;
+  std::string text;
+  char part[1 << 16];
+  while (const size_t got = std::fread(part, 1, sizeof part, file.get())) {
+    text.append(part, got);
+    if (text.size() > kMaxPlanText) break;  // load_json() says so
+  }
+  if (std::ferror(file.get()) != 0) return std::nullopt;
+  return text;
+}
+
+// To a file, or to standard output for "-".
+bool write_file(const std::string& name, const std::string& text) {
+  if (name == "-") return std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  const File file(std::fopen(name.c_str(), "wb"));
+  return file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
+         std::fflush(file.get()) == 0;
+}
+
+const char* to_word(Reach reach) { return reach == Reach::kStaged ? "staged" : "direct"; }
+
+int list() {
+  for (int c = 0; c < kCollectives; ++c) {
+    const auto collective = static_cast<Collective>(c);
+    fmt::print("{}\n", to_string(collective));
+    for (const Algorithm& algorithm : algorithms(collective)) {
+      fmt::print("  {:<20} {:<7} {}\n", algorithm.name, to_word(algorithm.reach), algorithm.cost);
+    }
+  }
+  return kDone;
+}
+
+struct ShowOptions {
+  std::string algorithm, collective, svg, reach;
+  AlgorithmParams params = {.ranks = 4, .root = -1, .scratch_depth = 2, .chunks = 4};
+  bool json = false;
+};
+
+std::optional<Collective> find_collective(const std::string& name) {
+  for (int c = 0; c < kCollectives; ++c) {
+    if (name == to_string(static_cast<Collective>(c))) return static_cast<Collective>(c);
+  }
+  return std::nullopt;
+}
+
+const Algorithm* choose(const ShowOptions& options, Collective collective) {
+  for (const Reach reach : {Reach::kStaged, Reach::kDirect}) {
+    if (!options.reach.empty() && options.reach != to_word(reach)) continue;
+    const Algorithm* found = find_algorithm(collective, options.algorithm, reach);
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+int show(ShowOptions options) {
+  const std::optional<Collective> collective = find_collective(options.collective);
+  if (!collective) return complain(kUsage, "unknown collective " + options.collective);
+  const Algorithm* algorithm = choose(options, *collective);
+  if (algorithm == nullptr) {
+    return complain(kUsage,
+                    fmt::format("no algorithm \"{}\" for {}; \"tessera-plan list\" names all",
+                                options.algorithm, options.collective));
+  }
+  if (!algorithm->supports(options.params.ranks)) {
+    return complain(kUsage, fmt::format("{} does not support {} ranks", options.algorithm,
+                                        options.params.ranks));
+  }
+  int& root = options.params.root;
+  if (has_root(*collective) && root < 0) root = 0;
+  if (has_root(*collective) ? root >= options.params.ranks : root >= 0) {
+    return complain(kUsage,
+                    fmt::format("root {} does not exist in this {}", root, options.collective));
+  }
+  const Result<VerifiedPlan> verified = verify(algorithm->build(options.params));
+  if (!verified.ok()) return complain(kFaulty, verified.status().message());
+  const Plan& plan = verified.value().plan();
+  if (!options.svg.empty()) {
+    const Result<std::string> picture = to_svg(plan);
+    if (!picture.ok()) return complain(kUsage, picture.status().message());
+    if (!write_file(options.svg, picture.value())) {
+      return complain(kFile, "cannot write " + options.svg);
+    }
+    return kDone;
+  }
+  if (!write_file("-", options.json ? save_json(plan) : to_text(plan))) {
+    return complain(kFile, "cannot write the plan");
+  }
+  return kDone;
+}
+
+int verify_file(const std::string& name) {
+  const std::optional<std::string> text = read_file(name);
+  if (!text) return complain(kFile, "cannot read " + name);
+  const Result<Plan> plan = load_json(*text);
+  if (!plan.ok()) return complain(kFaulty, fmt::format("{}: {}", name, plan.status().message()));
+  const Result<VerifiedPlan> verified = verify(plan.value());
+  if (!verified.ok()) {
+    return complain(kFaulty, fmt::format("{}: {}: {}", name, to_string(verified.status().code()),
+                                         verified.status().message()));
+  }
+  fmt::print("{}: plan \"{}\" is a correct {} over {} rank(s)\n", name, plan.value().name,
+             to_string(plan.value().collective), plan.value().ranks);
+  return kDone;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Shows, exports and verifies plans of collectives");
+  app.require_subcommand(1);
+  CLI::App* list_command = app.add_subcommand("list", "Name all algorithms, with their cost lines");
+
+  ShowOptions options;
+  CLI::App* show_command =
+      app.add_subcommand("show", "Print an algorithm's plan, one line per step");
+  show_command->add_option("algorithm", options.algorithm, "Such as ring; see list")->required();
+  show_command->add_option("--collective", options.collective, "Such as all-reduce")->required();
+  show_command->add_option("--ranks", options.params.ranks, "How many ranks")
+      ->required()
+      ->check(CLI::Range(1, kMaxRanks));
+  show_command->add_option("--root", options.params.root, "Where the collective has one; default 0")
+      ->check(CLI::Range(0, kMaxRanks - 1));
+  show_command->add_option("--reach", options.reach, "Default: staged if there is such a plan")
+      ->check(CLI::IsMember({"staged", "direct"}));
+  show_command->add_option("--depth", options.params.scratch_depth, "Copies of scratch; default 2")
+      ->check(CLI::Range(1, kMaxScratchDepth));
+  show_command
+      ->add_option("--chunks", options.params.chunks, "Chunks per block of pipelines; default 4")
+      ->check(CLI::Range(1, kMaxChunksPerBlock));
+  CLI::Option* json =
+      show_command->add_flag("--json", options.json, "Print the loadable JSON form");
+  show_command->add_option("--svg", options.svg, "Draw the timeline into this file (- for stdout)")
+      ->excludes(json);
+
+  std::string file;
+  CLI::App* verify_command = app.add_subcommand("verify", "Verify a plan in JSON form");
+  verify_command->add_option("file", file, "The plan's file")->required();
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  if (*list_command) return list();
+  if (*show_command) return show(std::move(options));
+  if (*verify_command) return verify_file(file);
+  return kUsage;
+}

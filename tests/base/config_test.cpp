@@ -1,0 +1,215 @@
+#include "base/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace tessera {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+
+constexpr const char* kNames[] = {
+    "TESSERA_TIMEOUT_MS",  "TESSERA_ALGO", "TESSERA_LL_MAX",     "TESSERA_SLICE_BYTES",
+    "TESSERA_SINGLE_COPY", "TESSERA_SPIN", "NCCL_COMM_BLOCKING", "TESSERA_SHARE_MEMORY",
+    "NCCL_SOCKET_IFNAME",  "NCCL_DEBUG",   "NCCL_COMM_ID",       "NCCL_DEBUG_FILE",
+    "NCCL_CONF_FILE",
+};
+
+// Each test starts with a home of its own and nothing set.
+class ConfigTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "tessera-config-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    home_ = pattern;
+    if (const char* home = std::getenv("HOME")) old_home_ = home;
+    ::setenv("HOME", home_.c_str(), 1);
+    for (const char* name : kNames) ::unsetenv(name);
+  }
+
+  void TearDown() override {
+    for (const char* name : kNames) ::unsetenv(name);
+    if (old_home_.empty()) {
+      ::unsetenv("HOME");
+    } else {
+      ::setenv("HOME", old_home_.c_str(), 1);
+    }
+    std::filesystem::remove_all(home_);
+  }
+
+  std::string write_file(const std::string& name, const std::string& text) {
+    const std::string path = home_ + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  static Config read() {
+    Result<Config> config = Config::from_environment();
+    EXPECT_TRUE(config.ok()) << config.status().message();
+    return config.ok() ? config.value() : Config{};
+  }
+
+  static std::string refusal(const char* name, const char* text) {
+    ::setenv(name, text, 1);
+    const Result<Config> config = Config::from_environment();
+    ::unsetenv(name);
+    EXPECT_EQ(config.status().code(), Code::kInvalidUsage) << name << "=" << text;
+    EXPECT_THAT(config.status().message(), HasSubstr(name));
+    EXPECT_THAT(config.status().message(), HasSubstr(text));
+    return config.status().message();
+  }
+
+  std::string home_;
+  std::string old_home_;
+};
+
+TEST_F(ConfigTest, AnEmptyEnvironmentGivesTheDefaults) {
+  const Config config = read();
+  EXPECT_EQ(config.timeout, std::chrono::seconds(30));
+  EXPECT_EQ(config.algorithm, "");
+  EXPECT_EQ(config.low_latency_max, -1);
+  EXPECT_EQ(config.blocking, -1);
+  EXPECT_TRUE(config.single_copy);
+  EXPECT_EQ(config.debug, log::Level::kWarn);
+}
+
+TEST_F(ConfigTest, EveryVariableIsRead) {
+  ::setenv("TESSERA_TIMEOUT_MS", "1500", 1);
+  ::setenv("TESSERA_ALGO", "ring", 1);
+  ::setenv("TESSERA_LL_MAX", "0x1000", 1);
+  ::setenv("TESSERA_SLICE_BYTES", "65536", 1);
+  ::setenv("TESSERA_SINGLE_COPY", "0", 1);
+  ::setenv("TESSERA_SHARE_MEMORY", "0", 1);
+  ::setenv("TESSERA_SPIN", "7", 1);
+  ::setenv("NCCL_COMM_BLOCKING", "0", 1);
+  ::setenv("NCCL_SOCKET_IFNAME", "^docker,lo", 1);
+  ::setenv("NCCL_COMM_ID", "127.0.0.1:4711", 1);
+  ::setenv("NCCL_DEBUG", "info", 1);
+  ::setenv("NCCL_DEBUG_FILE", "/tmp/log.%h.%p", 1);
+  const Config config = read();
+  EXPECT_EQ(config.timeout, std::chrono::milliseconds(1500));
+  EXPECT_EQ(config.algorithm, "ring");
+  EXPECT_EQ(config.low_latency_max, 4096);
+  EXPECT_EQ(config.slice_bytes, 65536);
+  EXPECT_FALSE(config.single_copy);
+  EXPECT_FALSE(config.share_memory);
+  EXPECT_EQ(config.spin, 7);
+  EXPECT_EQ(config.blocking, 0);
+  EXPECT_EQ(config.socket_ifname, "^docker,lo");
+  EXPECT_EQ(config.comm_id, "127.0.0.1:4711");
+  EXPECT_EQ(config.debug, log::Level::kInfo);
+  EXPECT_EQ(config.debug_file, "/tmp/log.%h.%p");
+}
+
+TEST_F(ConfigTest, ANumberWithTrailingGarbageIsRefusedByName) {
+  EXPECT_THAT(refusal("TESSERA_LL_MAX", "4k"), HasSubstr("number of bytes"));
+  EXPECT_THAT(refusal("TESSERA_SLICE_BYTES", "64 "), HasSubstr("number of bytes"));
+  EXPECT_THAT(refusal("TESSERA_TIMEOUT_MS", "30s"), HasSubstr("milliseconds"));
+  refusal("TESSERA_SPIN", "1e3");
+  refusal("TESSERA_SPIN", "0x");
+  refusal("TESSERA_SPIN", "--1");
+  refusal("TESSERA_SPIN", "99999999999999999999999");
+}
+
+TEST_F(ConfigTest, AValueOutOfRangeIsRefusedWithWhatIsAllowed) {
+  EXPECT_THAT(refusal("TESSERA_TIMEOUT_MS", "0"), HasSubstr("from 1 to"));
+  EXPECT_THAT(refusal("TESSERA_TIMEOUT_MS", "-5"), HasSubstr("from 1 to"));
+  EXPECT_THAT(refusal("TESSERA_LL_MAX", "-2"), HasSubstr("-1"));
+  EXPECT_THAT(refusal("TESSERA_SLICE_BYTES", "0"), HasSubstr("at least one byte"));
+  EXPECT_THAT(refusal("TESSERA_SINGLE_COPY", "yes"), HasSubstr("0 or 1"));
+  EXPECT_THAT(refusal("NCCL_COMM_BLOCKING", "2"), HasSubstr("from 0 to 1"));
+  EXPECT_THAT(refusal("NCCL_DEBUG", "LOUD"), HasSubstr("WARN, INFO"));
+}
+
+TEST_F(ConfigTest, AnEmptyValueCountsAsUnset) {
+  ::setenv("TESSERA_SPIN", "", 1);
+  ::setenv("NCCL_DEBUG", "", 1);
+  EXPECT_EQ(read().spin, -1);
+  EXPECT_EQ(read().debug, log::Level::kWarn);
+}
+
+TEST_F(ConfigTest, ChangesOfTheEnvironmentAreSeenByTheNextRead) {
+  ::setenv("TESSERA_SPIN", "1", 1);
+  EXPECT_EQ(read().spin, 1);
+  ::setenv("TESSERA_SPIN", "2", 1);
+  EXPECT_EQ(read().spin, 2);
+}
+
+TEST_F(ConfigTest, TheHomeFileIsReadAndNeverOverridesTheEnvironment) {
+  write_file(".nccl.conf",
+             "# comment\nTESSERA_SPIN=5\r\n\nTESSERA_ALGO=tree\nNCCL_P2P_DISABLE=1\n");
+  ::setenv("TESSERA_ALGO", "ring", 1);
+  const Config config = read();
+  EXPECT_EQ(config.spin, 5);
+  EXPECT_EQ(config.algorithm, "ring");
+}
+
+TEST_F(ConfigTest, TheNamedFileReplacesTheHomeFile) {
+  write_file(".nccl.conf", "TESSERA_SPIN=5\n");
+  ::setenv("NCCL_CONF_FILE", write_file("other.conf", "TESSERA_ALGO=a b\n").c_str(), 1);
+  const Config config = read();
+  EXPECT_EQ(config.spin, -1);
+  EXPECT_EQ(config.algorithm, "a b");
+}
+
+TEST_F(ConfigTest, TheFirstOfTwoEqualLinesHolds) {
+  write_file(".nccl.conf", "TESSERA_SPIN=5\nTESSERA_SPIN=6\n");
+  EXPECT_EQ(read().spin, 5);
+}
+
+TEST_F(ConfigTest, AValueInAFileIsParsedAsStrictly) {
+  write_file(".nccl.conf", "TESSERA_SPIN=5x\n");
+  const Result<Config> config = Config::from_environment();
+  EXPECT_EQ(config.status().code(), Code::kInvalidUsage);
+  EXPECT_THAT(config.status().message(), HasSubstr("TESSERA_SPIN=\"5x\""));
+}
+
+TEST_F(ConfigTest, ALineThatIsNoAssignmentIsRefusedWithFileAndLine) {
+  const std::string path = write_file(".nccl.conf", "TESSERA_SPIN=5\nnonsense\n");
+  const Result<Config> config = Config::from_environment();
+  EXPECT_EQ(config.status().code(), Code::kInvalidUsage);
+  EXPECT_THAT(config.status().message(), HasSubstr(path + " line 2"));
+}
+
+TEST_F(ConfigTest, ANamedFileThatCannotBeReadIsRefused) {
+  ::setenv("NCCL_CONF_FILE", (home_ + "/absent").c_str(), 1);
+  const Result<Config> config = Config::from_environment();
+  EXPECT_EQ(config.status().code(), Code::kInvalidUsage);
+  EXPECT_THAT(config.status().message(), HasSubstr("NCCL_CONF_FILE"));
+}
+
+TEST_F(ConfigTest, SharedSettingsHoldWhatDecidesTheScheduleAndNothingPersonal) {
+  Config config;
+  config.algorithm = "ring";
+  config.slice_bytes = 4096;
+  const auto shared = config.shared_settings();
+  EXPECT_THAT(shared, Contains(Pair("TESSERA_ALGO", "ring")));
+  EXPECT_THAT(shared, Contains(Pair("TESSERA_SLICE_BYTES", "4096")));
+  EXPECT_THAT(shared, Contains(Pair("TESSERA_LL_MAX", "-1")));
+  EXPECT_THAT(shared, Contains(Pair("TESSERA_SINGLE_COPY", "1")));
+  EXPECT_THAT(shared, Not(Contains(Pair("NCCL_DEBUG", ::testing::_))));
+  EXPECT_THAT(shared, Not(Contains(Pair("TESSERA_TIMEOUT_MS", ::testing::_))));
+}
+
+TEST_F(ConfigTest, OnlySettingsThatDifferFromTheDefaultAreLogged) {
+  Config config;
+  config.spin = 12;
+  const std::string path = home_ + "/log";
+  log::configure(log::Level::kInfo, path);
+  config.log_changes(3);
+  log::configure(log::Level::kWarn, "");
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_THAT(text, HasSubstr("[3] NCCL INFO TESSERA_SPIN set to 12"));
+  EXPECT_THAT(text, Not(HasSubstr("TESSERA_LL_MAX")));
+}
+
+}  // namespace
+}  // namespace tessera

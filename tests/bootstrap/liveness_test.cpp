@@ -1,0 +1,163 @@
+#include "comm/liveness.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+#include "bootstrap/rendezvous.h"
+
+namespace tessera::testing {
+namespace {
+
+// A child that waits to be killed, described as the given rank.
+class Child {
+ public:
+  explicit Child(int rank) {
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      for (;;) ::pause();
+    }
+    member_ = bootstrap::describe_self(rank);
+    member_.pid = pid_;
+    const auto state = bootstrap::look_at_process(pid_);
+    member_.process =
+        bootstrap::process_token(pid_, member_.pid_namespace, state ? state->start_time : 0);
+  }
+  Child(const Child&) = delete;
+  ~Child() { end(); }
+
+  const Member& member() const { return member_; }
+  // Leaves a zombie.
+  void kill() const {
+    ::kill(pid_, SIGKILL);
+    siginfo_t info;
+    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
+  }
+  void end() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  Member member_;
+};
+
+Liveness watch(const std::vector<Member>& members, int own_rank) {
+  Result<Liveness> liveness = Liveness::watch(members, own_rank);
+  EXPECT_TRUE(liveness.ok()) << liveness.status().message();
+  return std::move(liveness).value();
+}
+
+TEST(Liveness, RanksOfTheOwnProcessAlwaysLive) {
+  std::vector<Member> members;
+  for (int rank = 0; rank < 4; ++rank) members.push_back(bootstrap::describe_self(rank));
+  EXPECT_EQ(watch(members, 2).dead(), -1);
+}
+
+TEST(Liveness, AZombieIsDead) {
+  const Child child(1);
+  const Liveness liveness = watch({bootstrap::describe_self(0), child.member()}, 0);
+  EXPECT_EQ(liveness.dead(), -1);
+  child.kill();
+  EXPECT_EQ(liveness.dead(), 1);
+}
+
+TEST(Liveness, AReapedChildIsDead) {
+  Child child(0);
+  const Liveness liveness = watch({child.member(), bootstrap::describe_self(1)}, 1);
+  EXPECT_EQ(liveness.dead(), -1);
+  child.end();
+  EXPECT_EQ(liveness.dead(), 0);
+}
+
+TEST(Liveness, TheLowestDeadRankIsNamed) {
+  const Child one(1);
+  const Child two(2);
+  const Child three(3);
+  const Liveness liveness =
+      watch({bootstrap::describe_self(0), one.member(), two.member(), three.member()}, 0);
+  three.kill();
+  EXPECT_EQ(liveness.dead(), 3);
+  two.kill();
+  EXPECT_EQ(liveness.dead(), 2);
+}
+
+TEST(Liveness, RanksThatShareAProcessDieAsTheLowestOfThem) {
+  const Child child(1);
+  Member second = child.member();
+  second.rank = 2;
+  const Liveness liveness = watch({bootstrap::describe_self(0), child.member(), second}, 0);
+  child.kill();
+  EXPECT_EQ(liveness.dead(), 1);
+}
+
+TEST(Liveness, AProcessThatEndedBeforeTheWatchIsDead) {
+  Child child(1);
+  child.end();
+  EXPECT_EQ(watch({bootstrap::describe_self(0), child.member()}, 0).dead(), 1);
+}
+
+TEST(Liveness, AReusedPidIsNotTakenForThePeer) {
+  const Child child(1);
+  Member member = child.member();
+  member.process ^= 1;  // the same pid, started at another time
+  EXPECT_EQ(watch({bootstrap::describe_self(0), member}, 0).dead(), 1);
+}
+
+TEST(Liveness, AProcessOfAnotherPidNamespaceIsNotJudged) {
+  Member member = bootstrap::describe_self(1);
+  member.pid_namespace ^= 1;
+  member.process ^= 1;
+  member.pid = 4'000'000;
+  EXPECT_EQ(watch({bootstrap::describe_self(0), member}, 0).dead(), -1);
+}
+
+TEST(Liveness, MoreThanOneBatchOfProcessesIsWatched) {
+  std::vector<std::unique_ptr<Child>> children;
+  std::vector<Member> members = {bootstrap::describe_self(0)};
+  for (int rank = 1; rank <= 150; ++rank) {
+    children.push_back(std::make_unique<Child>(rank));
+    members.push_back(children.back()->member());
+  }
+  const Liveness liveness = watch(members, 0);
+  EXPECT_EQ(liveness.dead(), -1);
+  children[144]->kill();
+  EXPECT_EQ(liveness.dead(), 145);
+}
+
+TEST(Liveness, NoDescriptorIsLeftBehind) {
+  const size_t before = open_descriptors();
+  {
+    const Child child(1);
+    const Liveness liveness = watch({bootstrap::describe_self(0), child.member()}, 0);
+    EXPECT_EQ(liveness.dead(), -1);
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(Liveness, AnOwnRankOutsideTheListIsAnError) {
+  EXPECT_EQ(Liveness::watch({bootstrap::describe_self(0)}, 1).status().code(), Code::kInternal);
+}
+
+TEST(Identity, IsTheSameForThreadsAndDifferentForAChild) {
+  const Member self = bootstrap::describe_self(0);
+  EXPECT_EQ(bootstrap::describe_self(1).process, self.process);
+  const Child child(1);
+  EXPECT_NE(child.member().process, self.process);
+  EXPECT_EQ(child.member().host, self.host);
+}
+
+TEST(Identity, AProcessThatDoesNotExistHasNoState) {
+  Child child(0);
+  const int pid = child.member().pid;
+  EXPECT_TRUE(bootstrap::look_at_process(pid).has_value());
+  child.end();
+  EXPECT_FALSE(bootstrap::look_at_process(pid).has_value());
+}
+
+}  // namespace
+}  // namespace tessera::testing

@@ -1,0 +1,67 @@
+// Ranks as processes: forked children, each with a communicator of its own. The parent hosts the rendezvous.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+
+namespace tessera::test {
+
+// What a rank's process ended with.
+struct Ending {
+  bool killed = false;
+  int exit_code = -1;  // 0: body returned an empty text
+  std::string text;    // what body returned
+};
+
+// Runs body in `ranks` processes; body returns what went wrong ("" for nothing). A body that never returns is killed by the test's time-out.
+inline std::vector<Ending> run_processes(
+    int ranks, const CommOptions& options,
+    const std::function<std::string(Communicator&)>& body) {
+  std::vector<Ending> endings(ranks);
+  Result<UniqueId> id = create_unique_id(options.config);
+  EXPECT_TRUE(id.ok()) << id.status().message();
+  if (!id.ok()) return endings;
+  std::vector<pid_t> pids;
+  std::vector<int> pipes;
+  for (int rank = 0; rank < ranks; ++rank) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      close(ends[0]);
+      std::string text;
+      {
+        Result<std::unique_ptr<Communicator>> comm =
+            Communicator::create(id.value(), ranks, rank, options);
+        text = comm.ok() ? body(*comm.value()) : "create: " + comm.status().message();
+      }
+      const ssize_t written = write(ends[1], text.data(), text.size());
+      _exit(text.empty() && written == 0 ? 0 : 1);
+    }
+    close(ends[1]);
+    pids.push_back(pid);
+    pipes.push_back(ends[0]);
+  }
+  for (int rank = 0; rank < ranks; ++rank) {
+    char buffer[2048];
+    for (ssize_t n = 0; (n = read(pipes[rank], buffer, sizeof(buffer))) > 0;)
+      endings[rank].text.append(buffer, static_cast<size_t>(n));
+    close(pipes[rank]);
+    int state = 0;
+    waitpid(pids[rank], &state, 0);
+    endings[rank].killed = WIFSIGNALED(state);
+    endings[rank].exit_code = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+  }
+  return endings;
+}
+
+}  // namespace tessera::test

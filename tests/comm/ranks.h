@@ -1,0 +1,43 @@
+// Ranks as threads of the test: each with a communicator of its own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "comm/communicator.h"
+
+namespace tessera::test {
+
+inline CommOptions quick_options(int timeout_ms = 20'000) {
+  CommOptions options;
+  options.config.timeout = std::chrono::milliseconds(timeout_ms);
+  return options;
+}
+
+// Runs body(communicator) on `ranks` threads and waits for all.
+inline void run_ranks(int ranks, const CommOptions& options,
+                      const std::function<void(Communicator&)>& body) {
+  Result<UniqueId> id = create_unique_id(options.config);
+  ASSERT_TRUE(id.ok()) << id.status().message();
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      Result<std::unique_ptr<Communicator>> comm =
+          Communicator::create(id.value(), ranks, rank, options);
+      ASSERT_TRUE(comm.ok()) << comm.status().message();
+      body(*comm.value());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+inline Status run(Communicator& comm, const Call& call) {
+  const Work work{&comm, call};
+  return execute({&work, 1});
+}
+
+}  // namespace tessera::test

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Builds the project and runs all its tests, then the sanitizer builds. The last line counts: "N passed, N failed, N skipped".
+#
+#   tests/run.sh [--quick]
+#
+#   --quick   the release build only, without static checks and sanitizers
+#
+# Stages: packages, format check, release build and all tests, static checks, address + undefined-behaviour sanitizers over all tests,
+# thread sanitizer over the tests of what runs concurrently. A stage that is no test program counts as one test.
+# Packages (scripts/packages.txt) are installed with apt-get, through sudo when needed; nothing is installed, and no network used, where
+# they are present. Builds are in build/<preset>, logs in build/logs. The exit status is 0 only if nothing failed.
+. "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
+
+# Areas (folders of tests/) whose tests run under the thread sanitizer: those with threads in them.
+tsan_areas=(sync exec transports bootstrap comm api)
+
+quick=false
+case ${1:-} in
+  "") ;;
+  --quick) quick=true ;;
+  -h | --help)
+    usage "$0"
+    exit 0
+    ;;
+  *) die "unknown argument '$1'; see --help" ;;
+esac
+
+passed=0 failed=0 skipped=0
+
+# A stage that counts as one test.
+check() {
+  if stage "$@"; then ((++passed)); else ((++failed)); return 1; fi
+}
+
+# Adds the results in a JUnit file of ctest. A test that could not be run has failed; one that skipped itself says so.
+count_results() {
+  local counts
+  counts=$(awk '
+    /<testcase / { match($0, /status="[a-z]*"/); status = substr($0, RSTART + 8, RLENGTH - 9)
+                   if (status == "run") p++; else if (status == "disabled") s++
+                   else if (status == "fail") f++ }
+    /<skipped / && status == "notrun" { if (/message="SKIP_/) s++; else f++ }
+    END { print p + 0, f + 0, s + 0 }' "$1") || return 1
+  read -r p f s <<<"$counts"
+  printf '%-56s%s passed, %s failed, %s skipped\n' "" "$p" "$f" "$s"
+  ((passed += p, failed += f, skipped += s))
+  ((p + f + s > 0))
+}
+
+# run_ctest PRESET [ARGUMENT...]
+run_ctest() {
+  local preset=$1 results=$root/build/logs/$1.xml launcher=()
+  shift
+  rm -f "$results"
+  # Address space randomisation of more than 28 bits is beyond what the sanitizers of gcc 12 expect.
+  setarch -R true 2>/dev/null && launcher=(setarch -R)
+  stage "test $preset" "${launcher[@]}" ctest --preset "$preset" --output-junit "$results" "$@"
+  local status=$? before=$failed
+  if ! [ -f "$results" ] || ! count_results "$results" || { ((status != 0)) && ((failed == before)); }; then
+    ((++failed))  # ctest itself failed, or there was nothing to run
+  fi
+}
+
+# build_and_test PRESET [ARGUMENT OF CTEST...]; `targets` narrows the build.
+targets=()
+build_and_test() {
+  local preset=$1
+  if configure_and_build "$preset" "${targets[@]}"; then run_ctest "$@"; else ((++failed)); fi
+}
+
+finish() {
+  echo "all stages took $((SECONDS / 60)) min $((SECONDS % 60)) s"
+  echo "$passed passed, $failed failed, $skipped skipped"
+  ((failed == 0))
+  exit
+}
+
+install_packages build test
+check "format" scripts/lint.sh format
+build_and_test release
+$quick && finish
+
+check "static checks" scripts/lint.sh tidy
+build_and_test asan
+
+targets=() labels=()
+for area in "${tsan_areas[@]}"; do
+  compgen -G "tests/$area/*_test.cpp" >/dev/null || continue
+  targets+=("${area}_tests")
+  labels+=("$area")
+done
+if ((${#targets[@]} > 0)); then
+  build_and_test tsan -L "^($(IFS='|'; echo "${labels[*]}"))\$"
+fi
+finish
