@@ -1,4 +1,4 @@
-// Binomial trees: broadcast and reduce in ceil(log2 n) hops.
+// Binomial trees: broadcast and reduce in ceil(log2 n) rounds.
 //
 // Number the ranks from the root on: v = (rank - root) mod n. The parent of v is v without its
 // lowest set bit.

@@ -16,7 +16,6 @@ set(CMAKE_C_FLAGS_SANITIZER "-O1 -g1 -fno-omit-frame-pointer")
 set(CMAKE_CXX_FLAGS_SANITIZER "-O1 -g1 -fno-omit-frame-pointer")
 
 find_package(Threads REQUIRED)
-find_package(spdlog REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(PkgConfig REQUIRED)

@@ -44,8 +44,8 @@ void pin_to(int core) {
 
 // Ping-pong of one line per direction, half a round trip; the best of several runs.
 double exchange_latency(int core_a, int core_b) {
-  constexpr uint64_t kTrips = 20'000;
-  constexpr int kRuns = 7;
+  constexpr uint64_t kTrips = 1000;
+  constexpr int kRuns = 100;
   double best = 1;
   PaddedCounter ping_line, pong_line;
   Counter &ping = ping_line.counter, &pong = pong_line.counter;
@@ -64,7 +64,7 @@ double exchange_latency(int core_a, int core_b) {
       const Clock::time_point start = Clock::now();
       for (uint64_t end = i + kTrips; i < end;) {
         ++i;
-          ping.publish(1);
+        ping.publish(1);
         while (!pong.reached(i)) {
         }
       }

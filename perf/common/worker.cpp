@@ -79,14 +79,13 @@ void Worker::run_one(const RankState& state, Call call, const Job& job, int step
       ncclRedOpDestroy(call.op, state.comm));  // allowed right after the call, even inside a group
 }
 
-void Worker::issue(const Placed& placed, int iteration) {
-  const Options& options = session_.options();
+void Worker::issue(const Placed& placed, int iteration, int calls) {
   const std::span<RankState> states = session_.of_thread(thread_);
-  const bool grouped = states.size() > 1 || options.aggregate > 1;
+  const bool grouped = states.size() > 1 || calls > 1;
   session_.watchdog().enter(thread_);
   for (int step = 0; step < collective_.steps(session_.ranks()); ++step) {
     if (grouped) require(ncclGroupStart());
-    for (int a = 0; a < options.aggregate; ++a) {
+    for (int c = 0; c < calls; ++c) {
       for (const RankState& state : states) {
         run_one(state, call_for(state, placed, iteration), placed.job, step);
       }
@@ -177,7 +176,7 @@ Point Worker::measure(const Job& job, bool in_place) {
   const Options& options = session_.options();
   const RankState& first = session_.of_thread(thread_).front();
   const Placed placed = place(job, in_place);
-  Batch ours{1, [&](int i) { issue(placed, i); }, true};
+  Batch ours{1, [&](int i) { issue(placed, i, options.aggregate); }, true};
   Batch theirs{1, [&](int i) { baseline_->run(call_for(first, placed, i), job.op, in_place); },
                false};
   const bool compare =

@@ -58,7 +58,7 @@ class Worker {
   };
 
   Call call_for(const RankState& state, const Placed& placed, int iteration) const;
-  void issue(const Placed& placed, int iteration);
+  void issue(const Placed& placed, int iteration, int calls);
   void run_one(const RankState& state, Call call, const Job& job, int step);
   Placed place(const Job& job, bool in_place) const;
 

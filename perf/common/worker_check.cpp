@@ -31,7 +31,7 @@ double Worker::check(const Placed& placed, int repetition) {
   const std::span<RankState> states = session_.of_thread(thread_);
   for (size_t i = 0; i < states.size(); ++i) prepare(states[i], recipe, placed, &images_[i]);
   session_.team().barrier(thread_);
-  issue(placed, 0);
+  issue(placed, 0, 1);
   double wrong = 0;
   for (size_t i = 0; i < states.size(); ++i) {
     wrong += wrong_in(states[i], recipe, placed, images_[i]);

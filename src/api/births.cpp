@@ -13,22 +13,22 @@ Status aborted_meanwhile(std::unique_ptr<Communicator> comm) {
 
 }  // namespace
 
-Result<ncclComm_t> prepare(Settings settings, std::shared_ptr<Clique> clique, int device,
-                           std::shared_ptr<Stream>* worker) {
+Result<Prepared> prepare(Settings settings, std::shared_ptr<Clique> clique, int device) {
   auto state = std::make_shared<CommState>(std::move(settings), std::move(clique), device);
   if (!state->blocking()) {
     Result<std::shared_ptr<Stream>> stream = Stream::start();
     if (!stream.ok()) return stream.status();
     state->worker = std::move(stream).value();
-    *worker = state->worker;
   }
-  return add_comm(std::move(state));
+  Result<ncclComm_t> handle = add_comm(state);
+  if (!handle.ok()) return handle.status();
+  return Prepared{handle.value(), std::move(state)};
 }
 
 Status give_birth(const Birth& birth) {
   Result<std::unique_ptr<Communicator>> made = birth.make();
-  if (birth.handle == nullptr) return made.status();
-  std::optional<CommLock> lock = CommLock::find(birth.handle);
+  if (birth.child.handle == nullptr) return made.status();
+  std::optional<CommLock> lock = CommLock::find(birth.child.handle);
   if (!lock.has_value()) return aborted_meanwhile(made.ok() ? std::move(made).value() : nullptr);
   if (made.ok() && made.value() == nullptr)
     made = Result<std::unique_ptr<Communicator>>(
@@ -46,21 +46,21 @@ Job blocking_job(Birth birth) {
   return {[birth] { return give_birth(birth); },
           [birth](bool all_succeeded) {
             if (all_succeeded)
-              *birth.out = birth.handle;
+              *birth.out = birth.child.handle;
             else
-              drop_comm(birth.handle);
+              drop_comm(birth.child.handle);
           }};
 }
 
 Job background_job(Birth birth, std::function<Status(Stream::Task)> start) {
-  *birth.out = birth.handle;
+  *birth.out = birth.child.handle;
   return {[birth, start = std::move(start)]() -> Status {
             const Status status = start([birth] { return give_birth(birth); });
             return status.ok() ? in_progress() : status;
           },
           [birth](bool all_succeeded) {
             if (all_succeeded) return;
-            drop_comm(birth.handle);
+            drop_comm(birth.child.handle);
             *birth.out = nullptr;
           }};
 }

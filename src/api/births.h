@@ -12,15 +12,21 @@
 
 namespace tessera::api {
 
+struct Prepared {
+  ncclComm_t handle = nullptr;
+  std::shared_ptr<CommState> state;
+};
+
 struct Birth {
-  ncclComm_t handle = nullptr;  // null: this rank takes part and gets no communicator
-  ncclComm_t* out = nullptr;    // the user's variable
+  // Empty: this rank takes part and gets no communicator. The state is kept while the work goes on:
+  // an abort meanwhile does not wait for it.
+  Prepared child;
+  ncclComm_t* out = nullptr;  // the user's variable
   std::function<Result<std::unique_ptr<Communicator>>()> make;
 };
 
 // A new state with its handle; starts the worker of a non-blocking communicator.
-Result<ncclComm_t> prepare(Settings settings, std::shared_ptr<Clique> clique, int device,
-                           std::shared_ptr<Stream>* worker);
+Result<Prepared> prepare(Settings settings, std::shared_ptr<Clique> clique, int device);
 
 // Makes the communicator and puts it under its handle, or leaves the reason there.
 Status give_birth(const Birth& birth);

@@ -86,15 +86,13 @@ Result<Job> job_for(const DeriveRequest& request, bool* blocking) {
   *blocking = parent.blocking();
 
   const uint64_t parts[] = {++parent.derived, request.salt};
-  Birth birth{nullptr, request.out, nullptr};
+  Birth birth{{}, request.out, nullptr};
   if (request.gets_communicator) {
-    std::shared_ptr<Stream> worker;
-    Result<ncclComm_t> handle =
-        prepare(std::move(settings).value(),
-                Clique::find_or_make(mix(parent.clique->key(), parts, sizeof(parts))),
-                parent.device, &worker);
-    if (!handle.ok()) return handle.status();
-    birth.handle = handle.value();
+    Result<Prepared> child = prepare(
+        std::move(settings).value(),
+        Clique::find_or_make(mix(parent.clique->key(), parts, sizeof(parts))), parent.device);
+    if (!child.ok()) return child.status();
+    birth.child = std::move(child).value();
   }
   if (!*blocking) return background_job_on_parent(request, options, std::move(birth));
   birth.make = [request, options] { return make_holding_parent(request, options); };

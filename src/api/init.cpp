@@ -64,12 +64,12 @@ Result<Job> job_for(const InitRequest& request, bool* blocking) {
   UniqueId id;
   std::memcpy(id.data(), request.id.internal, id.size());
   CommOptions options{config.value(), settings->comm_name};
-  std::shared_ptr<Stream> worker;
-  Result<ncclComm_t> handle =
+  Result<Prepared> child =
       prepare(std::move(settings).value(), Clique::find_or_make(mix(0, id.data(), id.size())),
-              request.device, &worker);
-  if (!handle.ok()) return handle.status();
-  Birth birth{handle.value(), request.out,
+              request.device);
+  if (!child.ok()) return child.status();
+  const std::shared_ptr<Stream> worker = child->state->worker;
+  Birth birth{std::move(child).value(), request.out,
               [id, options = std::move(options), ranks = request.ranks, rank = request.rank] {
                 return Communicator::create(id, ranks, rank, options);
               }};

@@ -14,12 +14,11 @@ struct Stream::Queue {
   mutable std::mutex mutex;
   std::condition_variable moved;  // a task came or ended, or stop was set
   std::deque<Task> tasks;
-  bool running = false;
+  uint64_t enqueued = 0;
+  uint64_t ended = 0;
   bool stop = false;
   Status error;
   std::thread thread;
-
-  bool idle() const { return tasks.empty() && !running; }
 };
 
 class Stream::Mark {
@@ -46,7 +45,7 @@ void await(Stream::Mark& mark) { mark.await(); }
 
 namespace {
 
-// The task is destroyed before the queue counts as idle: what it keeps alive is gone when a
+// The task is destroyed before it counts as ended: what it keeps alive is gone when a
 // synchronize returns.
 Status run_task(Stream::Task task) { return task(); }
 
@@ -64,11 +63,10 @@ Result<std::shared_ptr<Stream>> Stream::start() {
       if (queue->tasks.empty()) return;
       Task task = std::move(queue->tasks.front());
       queue->tasks.pop_front();
-      queue->running = true;
       lock.unlock();
       const Status status = run_task(std::move(task));
       lock.lock();
-      queue->running = false;
+      ++queue->ended;
       if (queue->error.ok()) queue->error = status;
       queue->moved.notify_all();
     }
@@ -98,6 +96,7 @@ void Stream::enqueue(Task task) {
   {
     const std::lock_guard lock(queue_->mutex);
     queue_->tasks.push_back(std::move(task));
+    ++queue_->enqueued;
   }
   queue_->moved.notify_all();
 }
@@ -120,10 +119,14 @@ void Stream::wait_for(std::shared_ptr<Mark> mark) {
 
 bool Stream::idle() const {
   const std::lock_guard lock(queue_->mutex);
-  return queue_->idle();
+  return queue_->ended == queue_->enqueued;
 }
 
-void Stream::synchronize() { await(*mark()); }
+void Stream::synchronize() {
+  std::unique_lock lock(queue_->mutex);
+  const uint64_t last = queue_->enqueued;
+  queue_->moved.wait(lock, [&] { return queue_->ended >= last; });
+}
 
 Status Stream::take_error() {
   const std::lock_guard lock(queue_->mutex);

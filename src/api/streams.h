@@ -33,6 +33,7 @@ class Stream {
   void wait_for(std::shared_ptr<Mark> mark);
 
   bool idle() const;
+  // Waits for what was enqueued before the call.
   void synchronize();
   // The first error since the last call.
   Status take_error();

@@ -29,10 +29,16 @@ CallRecord make_record(const Call& call, uint64_t number) {
   record.root = has_root(call.collective) ? call.root : -1;
   if (call.collective == Collective::kSendRecv)
     record.kind = static_cast<uint8_t>(call.receives ? CallKind::kReceive : CallKind::kSend);
+  return repeat(record, number);
+}
+
+CallRecord repeat(const CallRecord& earlier, uint64_t number) {
+  CallRecord record = earlier;
+  record.number = number;
   const uint64_t what = uint64_t{record.collective} | uint64_t{record.type} << 8 |
                         uint64_t{record.op} << 16 |
                         uint64_t{static_cast<uint32_t>(record.root)} << 32;
-  record.fingerprint = mix(mix(mix(0, number), call.count), what);
+  record.fingerprint = mix(number ^ what * 0x9e3779b97f4a7c15, record.count);
   return record;
 }
 

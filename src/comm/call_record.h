@@ -8,6 +8,9 @@
 
 namespace tessera {
 
+// The record of the same call made once more, as call `number`.
+CallRecord repeat(const CallRecord& record, uint64_t number);
+
 // `number` counts the calls of the communicator (or of the pair and direction) from 1. The fingerprint covers everything that ranks must agree on.
 CallRecord make_record(const Call& call, uint64_t number);
 

@@ -42,6 +42,7 @@ class CollectiveRun {
   void begin_bulk();
   Status choose_bulk_plan();
   void start(LinkedPlan& plan);
+  bool repeats(const Call& call) const;
   Progress finish_step(Progress progress);
   Status mismatch();
   Status disagreement(int peer) const;
@@ -55,6 +56,7 @@ class CollectiveRun {
   Rendezvous rendezvous_;
   ReductionSetup reduction_;
   Stage stage_ = Stage::kIdle;
+  LinkedPlan* repeatable_ = nullptr;  // plan of the last call, if it was eager: the same call again needs no set-up
   Call call_;
   CallRecord record_;
   uint64_t calls_ = 0;          // collectives begun

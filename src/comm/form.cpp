@@ -20,17 +20,18 @@ namespace {
 constexpr uint64_t kMagic = 0x7465737365726130;
 constexpr uint64_t kSegmentTag = ~uint64_t{0};
 
-// Cores that this process may use.
-int usable_cores() {
+// Cores that this process may use; empty when the kernel does not say.
+cpu_set_t usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  return CPU_COUNT(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) CPU_ZERO(&set);
+  return set;
 }
 
-void choose_patience(Core& core) {
-  const bool enough_cores = core.ranks <= usable_cores();
-  core.spins = core.config.spin >= 0 ? core.config.spin : (enough_cores ? 2000 : 30);
+// Where every rank can have a core of its own, waiting ranks spin a while; else they give the core away almost at once (I10).
+void choose_patience(Core& core, int cores) {
+  const bool enough_cores = core.ranks <= cores;
+  core.spins = core.config.spin >= 0 ? core.config.spin : (enough_cores ? 2000 : 3);
   core.yields = enough_cores ? 20 : 60;
 }
 
@@ -70,16 +71,22 @@ Status share_segment(Core& core, Deadline deadline) {
 // What ranks tell each other once the segment is there.
 struct Greeting {
   uint64_t probe_address;
-  int32_t single_copy;
+  uint64_t single_copy;
+  cpu_set_t cores;
 };
+static_assert(sizeof(Greeting) <= sizeof(SetupBox::payload));
 
-Status probe_single_copy(Core& core, Exchange& exchange, Deadline deadline) {
+Status probe_machine(Core& core, Exchange& exchange, Deadline deadline) {
   static uint64_t word = cma::kProbeWord;  // written only with its own value, by peers
   std::vector<int> everyone(core.ranks);
   for (int rank = 0; rank < core.ranks; ++rank) everyone[rank] = rank;
-  Greeting mine{reinterpret_cast<uint64_t>(&word), 0};
+  Greeting mine{reinterpret_cast<uint64_t>(&word), 0, usable_cores()};
   Result<std::vector<Greeting>> all = exchange.all_gather(everyone, mine, "init", deadline);
   if (!all.ok()) return all.status();
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  for (const Greeting& greeting : all.value()) CPU_OR(&cores, &cores, &greeting.cores);
+  choose_patience(core, CPU_COUNT(&cores));
   bool possible = core.config.single_copy;
   for (int peer = 0; possible && peer < core.ranks; ++peer) {
     if (!core.same_process(peer))
@@ -109,7 +116,7 @@ Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOp
   }
   core->mailbox = std::move(membership.mailbox);
   core->mailbox->set_secret(membership.secret, rank);
-  choose_patience(*core);
+  choose_patience(*core, 1);
   Result<Liveness> liveness = Liveness::watch(membership.members, rank);
   if (!liveness.ok()) return liveness.status();
   if (Status s = share_segment(*core, deadline); !s.ok()) return s;
@@ -117,7 +124,7 @@ Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOp
                                           std::move(liveness).value());
   core->members = std::move(membership.members);
   Exchange exchange(*core);
-  if (Status s = probe_single_copy(*core, exchange, deadline); !s.ok()) return s;
+  if (Status s = probe_machine(*core, exchange, deadline); !s.ok()) return s;
   core->set_up = exchange.counts();
   log::info(rank, "Init COMPLETE: rank {} of {}{}, {}", rank, core->ranks,
             core->one_process ? ", all in one process" : "",

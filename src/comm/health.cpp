@@ -53,7 +53,10 @@ Status Health::raise(const Status& status) {
 
 Status Health::look() {
   if (!good()) return status();
-  if (const int dead = liveness_.dead(); dead >= 0) {
+  if (liveness_.dead() < 0) return {};
+  for (int dead = 0; dead < ranks_; ++dead) {
+    // Who destroyed its communicator has done its part and may end; a call that needs it says so itself.
+    if (view_.rank(dead).left.raised() || !liveness_.dead(dead)) continue;
     return raise(
         Status::error(Code::kRemote,
                       "{}: the process of rank {} has ended; shrink the communicator to go "

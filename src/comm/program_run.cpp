@@ -12,6 +12,13 @@ void ProgramRun::start(const Program& program, const Run<HostSpace>& run) {
   done_.assign(program.lanes.size(), false);
 }
 
+void ProgramRun::restart(uint64_t first_pass, uint64_t fingerprint) {
+  run_.first_pass = first_pass;
+  run_.fingerprint = fingerprint;
+  for (LaneCursor& cursor : cursors_) cursor = {};
+  done_.assign(done_.size(), false);
+}
+
 Progress ProgramRun::advance(HostSpace& space, int spins) {
   Interpreter<HostSpace> interpreter(view_, run_, space);
   if (view_.num_lanes == 1) return interpreter.advance(0, cursors_[0], spins);

@@ -16,8 +16,13 @@ class ProgramRun {
   // `run` and what it points to must live until the run is done.
   void start(const Program& program, const Run<HostSpace>& run);
 
+  // The same run once more, from another pass on and for another call.
+  void restart(uint64_t first_pass, uint64_t fingerprint);
+
   // Lets every lane go on until it blocks.
   Progress advance(HostSpace& space, int spins);
+
+  uint32_t passes() const { return run_.passes; }
 
   // Grows with every step done: tells progress from standstill.
   uint64_t moved() const;

@@ -164,6 +164,11 @@ TEST(CostLines, PipelinesOfMChunksTakeTheirDepthAndMMinusOneMoreUnits) {
         kRanks, [](const Plan& plan) { return critical_path(plan).time; });
 }
 
+TEST(CostLines, ABinomialBroadcastTakesOneUnitForEachRound) {
+  check({{"binomial", Collective::kBroadcast, kStaged, hops_of_log}}, kRanks,
+        [](const Plan& plan) { return critical_path(plan).time; });
+}
+
 TEST(CostLines, LogarithmicAlgorithmsStayWithinTheirHops) {
   for (const int n : kRanks) {
     AlgorithmParams params;

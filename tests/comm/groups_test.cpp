@@ -76,6 +76,22 @@ TEST(Groups, SendsAndReceivesBetweenProcessesDeliver) {
   }
 }
 
+TEST(Groups, ARankThatDidItsPartMayDestroyAndExitWhileOthersStillWork) {
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<Ending> endings = run_processes(2, quick_options(), [](Communicator& comm) {
+      int32_t value = 7;
+      if (comm.rank() == 0) {
+        const Work work{&comm, transfer(false, &value, 1, 1)};
+        return execute({&work, 1}).message();
+      }
+      value = 0;
+      const Work work{&comm, transfer(true, &value, 1, 0)};
+      return execute({&work, 1}).message() + (value == 7 ? "" : "wrong value");
+    });
+    for (const Ending& ending : endings) EXPECT_EQ(ending.exit_code, 0) << ending.text;
+  }
+}
+
 TEST(Groups, OneThreadDrivesAllRanksOfACollective) {
   constexpr int kRanks = 5;
   Result<UniqueId> id = create_unique_id(quick_options().config);

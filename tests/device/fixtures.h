@@ -1,6 +1,8 @@
 // Inputs of reductions for tests, and calls of kernels on vectors of raw elements.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <random>
 #include <string>
@@ -56,7 +58,7 @@ inline std::vector<uint8_t> packed(DataType type, const std::vector<uint64_t>& r
 
 inline std::string describe(DataType type, uint64_t raw) {
   if (reference::is_integer(type)) return std::to_string(reference::extended(type, raw));
-  return std::to_string(reference::as_double(type, raw)) + " (bits " + std::to_string(raw) + ")";
+  return fmt::format("{} (bits {:#x})", reference::as_double(type, raw), raw);
 }
 
 // One dst, sources of equal length.

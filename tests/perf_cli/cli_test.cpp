@@ -197,6 +197,16 @@ TEST_F(PerfCli, RegisteredUnalignedAndMallocBuffersAreExactToo) {
   EXPECT_EQ(run("all_reduce", "-t 2 -b 1000 -e 1000 -n 2 --buffers malloc").code, 0);
 }
 
+TEST_F(PerfCli, EveryWayToIssueAndReportCallsLeavesResultsExact) {
+  for (const char* way :
+       {"-m 3", "-p 1", "-p 1 -g 2", "-z 1", "-a 0", "-a 2", "-a 3", "-C 1", "-N 2", "-c 3", "-y 1",
+        "-x 0", "-M 1", "-S 1", "-I 1 -K 1", "-T 60", "--adaptive"}) {
+    const Outcome outcome = run("all_reduce", std::string("-t 2 -b 40 -e 40 -n 2 ") + way);
+    EXPECT_EQ(outcome.code, 0) << way << "\n" << outcome.text;
+    EXPECT_FALSE(rows_of(outcome.text).empty()) << way;
+  }
+}
+
 TEST_F(PerfCli, ABandwidthBelowTheRequiredOneEndsWithCodeSeven) {
   const Outcome low = run("all_reduce", "-t 2 -b 8 -e 8 -n 1", "NCCL_TESTS_MIN_BW=1e9");
   EXPECT_EQ(low.code, 7);
