@@ -7,6 +7,9 @@
 // and so would peers that did all of it. Each block is cut in n chunks: the root moves chunk 0 of
 // every peer's data, the peers move their other n - 1 chunks.
 //
+// A broadcast whose root has a copy of its own to make (not in place) is better balanced when the
+// peers move everything: "direct-get".
+//
 //      broadcast, 3 ranks       root   [c0 c1 c2]
 //                               writes c0 ---> both peers     each peer reads c1, c2
 //
@@ -22,6 +25,7 @@ namespace tessera {
 namespace {
 
 constexpr const char* kName = "direct";
+constexpr const char* kGetName = "direct-get";
 
 // Root and peers touch each other's buffers.
 void allow_with_root(Visits& visits, int root, int n) {
@@ -63,13 +67,13 @@ Plan direct_all_to_all(const AlgorithmParams& params) {
   visits.enter();
   for (int rank = 0; rank < n; ++rank) {
     LaneRef lane = plan.lane(rank);
-    lane.copy(0, output(rank, rank), input(rank, rank));
     for (int s = 1; s < n; ++s) {
       const int from = (rank - s + n) % n;
       StepRef step = lane.copy(0, output(rank, from), input(from, rank));
       visits.begin(step, rank, from);
       visits.end(step, rank, from);
     }
+    lane.copy(0, output(rank, rank), input(rank, rank));  // nobody waits for it
   }
   visits.leave();
   return std::move(plan).build();
@@ -96,6 +100,25 @@ Plan direct_broadcast(const AlgorithmParams& params) {
     visits.begin(get, peer, root);
     visits.end(get, peer, root);
   }
+  visits.leave();
+  return std::move(plan).build();
+}
+
+Plan direct_get_broadcast(const AlgorithmParams& params) {
+  const int n = params.ranks;
+  const int root = params.root;
+  if (n == 1) return alone(kGetName, Collective::kBroadcast, params);
+  PlanBuilder plan(kGetName, Collective::kBroadcast, n, root, 1, 1);
+  Visits visits(plan, n);
+  for (int s = 1; s < n; ++s) visits.allow((root + s) % n, root);
+  visits.enter();
+  for (int s = 1; s < n; ++s) {
+    const int peer = (root + s) % n;
+    StepRef get = plan.lane(peer).copy(0, output(peer, 0), input(root, 0));
+    visits.begin(get, peer, root);
+    visits.end(get, peer, root);
+  }
+  plan.lane(root).copy(0, output(root, 0), input(root, 0));
   visits.leave();
   return std::move(plan).build();
 }

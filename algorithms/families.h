@@ -62,6 +62,7 @@ Plan direct_reduce(const AlgorithmParams& params);
 Plan direct_all_gather(const AlgorithmParams& params);
 Plan direct_all_to_all(const AlgorithmParams& params);
 Plan direct_broadcast(const AlgorithmParams& params);
+Plan direct_get_broadcast(const AlgorithmParams& params);
 Plan direct_gather(const AlgorithmParams& params);
 Plan direct_scatter(const AlgorithmParams& params);
 

@@ -64,6 +64,8 @@ constexpr std::array kBroadcast = {
               "(n-2+m) (alpha + S/m beta)"},
     Algorithm{"direct", Collective::kBroadcast, kDirect, kBulk, any, direct_broadcast,
               "2 alpha + (n-1)/n S beta"},
+    Algorithm{"direct-get", Collective::kBroadcast, kDirect, kBulk, any, direct_get_broadcast,
+              "2 alpha + S beta"},
 };
 
 constexpr std::array kAllGather = {

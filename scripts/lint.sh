@@ -33,7 +33,13 @@ changed() {
   } | sort -u
 }
 
-format_check() { sources | xargs clang-format-14 --dry-run -Werror; }
+format_check() {
+  local bad
+  bad=$(sources | xargs clang-format-14 --dry-run 2>&1 | sed -n 's/^\([^: ]*\):[0-9]*:[0-9]*: warning: .*/\1/p' | sort -u)
+  [ -n "$bad" ] || return 0
+  printf 'not formatted; run clang-format-14 -i on:\n%s\n' "$bad"
+  return 1
+}
 tidy_library() { compiled | grep -E '^(src|algorithms|transports)/' | tidy; }
 
 case ${1:-all} in

@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
 # Builds the project and runs all its tests, then the sanitizer builds. The last line counts: "N passed, N failed, N skipped".
 #
-#   tests/run.sh [--quick]
+#   tests/run.sh [--quick] [--tidy]
 #
-#   --quick   the release build only, without static checks and sanitizers
+#   --quick   the release build only, without the sanitizers
+#   --tidy    clang-tidy over the library too (scripts/lint.sh tidy; some minutes)
 #
-# Stages: packages, format check, release build and all tests, static checks, address + undefined-behaviour sanitizers over all tests,
+# Stages: packages, format check, release build and all tests, address + undefined-behaviour sanitizers over all tests,
 # thread sanitizer over the tests of what runs concurrently. A stage that is no test program counts as one test.
 # Packages (scripts/packages.txt) are installed with apt-get, through sudo when needed; nothing is installed, and no network used, where
 # they are present. Builds are in build/<preset>, logs in build/logs. The exit status is 0 only if nothing failed.
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
 
-# Areas (folders of tests/) whose tests run under the thread sanitizer: those with threads in them.
-tsan_areas=(sync exec transports bootstrap comm api)
-
-quick=false
-case ${1:-} in
-  "") ;;
-  --quick) quick=true ;;
-  -h | --help)
-    usage "$0"
-    exit 0
-    ;;
-  *) die "unknown argument '$1'; see --help" ;;
-esac
+quick=false tidy=false
+for argument in "$@"; do
+  case $argument in
+    --quick) quick=true ;;
+    --tidy) tidy=true ;;
+    -h | --help)
+      usage "$0"
+      exit 0
+      ;;
+    *) die "unknown argument '$argument'; see --help" ;;
+  esac
+done
 
 passed=0 failed=0 skipped=0
 
@@ -61,11 +61,14 @@ run_ctest() {
   fi
 }
 
-# build_and_test PRESET [ARGUMENT OF CTEST...]; `targets` narrows the build.
-targets=()
+# build_and_test PRESET [ARGUMENT OF CTEST...]
 build_and_test() {
-  local preset=$1
-  if configure_and_build "$preset" "${targets[@]}"; then run_ctest "$@"; else ((++failed)); fi
+  if configure_and_build "$1"; then run_ctest "$@"; else ((++failed)); fi
+}
+
+# Of the tree configured as tsan: the areas to run under the thread sanitizer, as a pattern for labels.
+concurrent_areas() {
+  sed -n 's/^TESSERA_CONCURRENT_AREAS:STRING=//p' build/tsan/CMakeCache.txt | tr ';' '|'
 }
 
 finish() {
@@ -78,18 +81,14 @@ finish() {
 install_packages build test
 check "format" scripts/lint.sh format
 build_and_test release
+$tidy && check "static checks" scripts/lint.sh tidy
 $quick && finish
 
-check "static checks" scripts/lint.sh tidy
 build_and_test asan
 
-targets=() labels=()
-for area in "${tsan_areas[@]}"; do
-  compgen -G "tests/$area/*_test.cpp" >/dev/null || continue
-  targets+=("${area}_tests")
-  labels+=("$area")
-done
-if ((${#targets[@]} > 0)); then
-  build_and_test tsan -L "^($(IFS='|'; echo "${labels[*]}"))\$"
+if configure_and_build tsan concurrent_tests; then
+  run_ctest tsan -L "^($(concurrent_areas))\$"
+else
+  ((++failed))
 fi
 finish

@@ -23,15 +23,22 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// All cores that the system grants, also those that a launcher took from this process's mask:
+// asking for every core gives what is allowed. In a thread of its own, so that the process keeps
+// its mask.
 std::vector<int> usable_cores() {
   cpu_set_t set;
-  CPU_ZERO(&set);
+  std::thread([&set] {
+    CPU_ZERO(&set);
+    for (int core = 0; core < CPU_SETSIZE; ++core) CPU_SET(core, &set);
+    const bool widened = sched_setaffinity(0, sizeof(set), &set) == 0;
+    if (sched_getaffinity(0, sizeof(set), &set) != 0 || !widened) CPU_ZERO(&set);
+  }).join();
   std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return {0};
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (CPU_ISSET(core, &set)) cores.push_back(core);
   }
-  return cores;
+  return cores.empty() ? std::vector<int>{0} : cores;
 }
 
 void pin_to(int core) {
@@ -148,6 +155,11 @@ void add_pass(Arrays& arrays) {
   keep(arrays.c.get());
 }
 
+void update_pass(Arrays& arrays) {
+  add(arrays.c.get(), arrays.a.get(), arrays.c.get(), arrays.count);
+  keep(arrays.c.get());
+}
+
 }  // namespace
 
 Limits probe_limits() {
@@ -164,20 +176,24 @@ Limits probe_limits() {
     b.copy_all = bandwidth(cores, set, 2, copy_pass);
     b.add_one = bandwidth(one, set, 3, add_pass);
     b.add_all = bandwidth(cores, set, 3, add_pass);
+    b.update_one = bandwidth(one, set, 2, update_pass);
+    b.update_all = bandwidth(cores, set, 2, update_pass);
     limits.bandwidths.push_back(b);
   }
   return limits;
 }
 
-double Limits::bound_seconds(const Traffic& traffic, int ranks) const {
+double Limits::bound_seconds(const Traffic& traffic, int ranks, bool in_place) const {
   const double bytes = traffic.read + traffic.written;
   const int busy = std::clamp(ranks, 1, cores);
   const Bandwidth* chosen = &bandwidths.front();
   for (const Bandwidth& b : bandwidths) {
     if (static_cast<double>(b.working_set) * busy <= bytes) chosen = &b;
   }
-  const double one = std::max(2 * chosen->copy_one, 3 * chosen->add_one);
-  const double all = std::max(2 * chosen->copy_all, 3 * chosen->add_all);
+  double one = std::max(2 * chosen->copy_one, 3 * chosen->add_one);
+  double all = std::max(2 * chosen->copy_all, 3 * chosen->add_all);
+  if (in_place)
+    one = std::max(one, 3 * chosen->update_one), all = std::max(all, 3 * chosen->update_all);
   // Between one core and all of them: never more than `busy` times one core.
   const double rate = busy == cores ? all : std::min(one * busy, all);
   return std::max(ranks > 1 ? exchange_seconds : 0.0, bytes / std::max(rate, 1.0));
@@ -189,10 +205,13 @@ std::string Limits::describe() const {
               ? fmt::format("#   cache line exchange, one way: {:.0f} ns\n", exchange_seconds * 1e9)
               : std::string("#   cache line exchange: not measured, one core only\n");
   for (const Bandwidth& b : bandwidths) {
+    const auto pair = [](double one, double all) {
+      return fmt::format("{:6.1f} {:6.1f}", one / 1e9, all / 1e9);
+    };
     text += fmt::format(
-        "#   {:6} KiB per core: copy {:6.1f} GB/s one core, {:6.1f} all; add fp32 {:6.1f} one "
-        "core, {:6.1f} all\n",
-        b.working_set >> 10, b.copy_one / 1e9, b.copy_all / 1e9, b.add_one / 1e9, b.add_all / 1e9);
+        "#   {:6} KiB per core, GB/s by one core and by all: copy {}, c = a + b {}, c += a {}\n",
+        b.working_set >> 10, pair(b.copy_one, b.copy_all), pair(b.add_one, b.add_all),
+        pair(b.update_one, b.update_all));
   }
   return text;
 }

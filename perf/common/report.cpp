@@ -147,8 +147,8 @@ void Report::placement(const Job& job, const Counts& counts, bool in_place, cons
       collective_.base_bytes(counts, job.type->size, ranks_) / 1e9 / std::max(point.seconds, 1e-12);
   result.bus_bandwidth = result.alg_bandwidth * collective_.bus_factor(ranks_);
   if (limits_ != nullptr) {
-    result.bound_seconds =
-        limits_->bound_seconds(collective_.traffic(counts, job.type->size, ranks_), ranks_);
+    result.bound_seconds = limits_->bound_seconds(
+        collective_.traffic(counts, job.type->size, ranks_), ranks_, in_place);
   }
   put("  {:>7}  {:>6}  {:>6}", fitted(point.seconds * 1e6, 7), fitted(result.alg_bandwidth, 6),
       fitted(result.bus_bandwidth, 6));

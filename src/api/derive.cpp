@@ -162,7 +162,9 @@ Status shrink(ncclComm_t comm, const int* list, int count, ncclComm_t* out,
                 "ncclCommGetAsyncError");
   Result<std::vector<int>> excluded = check_excluded(parent.value(), list, count);
   if (!excluded.ok()) return excluded.status();
-  if (flags == NCCL_SHRINK_ABORT) parent->comm->abort();  // before the lock: a call may hold it
+  // A revoked communicator still shrinks, an aborted one does not. Before the lock: a call may hold
+  // it.
+  if (flags == NCCL_SHRINK_ABORT) parent->comm->revoke();
   const uint64_t salt = mix(1, excluded->data(), excluded->size() * sizeof(int));
   return derive(
       {"ncclCommShrink", comm, out, config, true, salt,

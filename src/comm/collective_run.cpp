@@ -59,8 +59,8 @@ Status CollectiveRun::begin(const Call& call) {
     return {};
   }
   set_own_buffers();
-  if (core_.ranks == 1 || block_bytes <= eager_max(call.collective, core_.ranks, core_.config)) {
-    status_ = begin_eager(block_bytes);
+  if (core_.ranks == 1 || block_bytes <= eager_max(call.collective, core_.site, core_.config)) {
+    status_ = begin_eager();
   } else {
     begin_bulk();
   }
@@ -72,11 +72,11 @@ void CollectiveRun::set_own_buffers() {
   outputs_[core_.rank] = space_.place(call_.recv);
 }
 
-Status CollectiveRun::begin_eager(size_t block_bytes) {
+Status CollectiveRun::begin_eager() {
   LinkedPlan*& plan = eager_[static_cast<size_t>(call_.collective)]
                             [has_root(call_.collective) ? call_.root : 0];
   if (plan == nullptr) {
-    Result<Choice> choice = choose_eager(call_.collective, core_.ranks, block_bytes, core_.config);
+    Result<Choice> choice = choose_eager(call_.collective, core_.site, core_.config);
     if (!choice.ok()) return choice.status();
     Result<LinkedPlan*> linked =
         plans_.get(choice.value(), has_root(call_.collective) ? call_.root : -1);
@@ -98,12 +98,25 @@ void CollectiveRun::begin_bulk() {
   stage_ = Stage::kRendezvous;
 }
 
+// True if the root's buffers, as all ranks know them, are not in place.
+bool CollectiveRun::root_copies() const {
+  if (!has_root(call_.collective)) return false;
+  const Announcement* root = &rendezvous_.mine();
+  for (size_t i = 0; i < parties_.size(); ++i) {
+    if (parties_[i].rank == call_.root) root = &rendezvous_.announcement(i);
+  }
+  return root->input.address != root->output.address;
+}
+
 Status CollectiveRun::choose_bulk_plan() {
-  const Access access = rendezvous_.all_shareable() ? Access::kMapped
-                        : core_.single_copy         ? Access::kSingleCopy
-                                                    : Access::kNone;
-  Result<Choice> choice = choose_bulk(call_.collective, core_.ranks,
-                                      call_.count * size_of(call_.type), access, core_.config);
+  BulkCall bulk;
+  bulk.collective = call_.collective;
+  bulk.block_bytes = call_.count * size_of(call_.type);
+  bulk.access = rendezvous_.all_shareable() ? Access::kMapped
+                : core_.single_copy         ? Access::kSingleCopy
+                                            : Access::kNone;
+  bulk.root_copies = root_copies();
+  Result<Choice> choice = choose_bulk(bulk, core_.site, core_.config);
   if (!choice.ok()) return choice.status();
   Result<LinkedPlan*> plan =
       plans_.get(choice.value(), has_root(call_.collective) ? call_.root : -1);

@@ -38,8 +38,9 @@ class CollectiveRun {
   enum class Stage : uint8_t { kIdle, kRendezvous, kRunning };
 
   Progress fail(Status status);
-  Status begin_eager(size_t block_bytes);
+  Status begin_eager();
   void begin_bulk();
+  bool root_copies() const;
   Status choose_bulk_plan();
   void start(LinkedPlan& plan);
   bool repeats(const Call& call) const;

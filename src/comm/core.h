@@ -11,6 +11,7 @@
 #include "comm/segment_layout.h"
 #include "transports/peer.h"
 #include "transports/shm/segment.h"
+#include "tuner/choose.h"
 
 namespace tessera {
 
@@ -36,6 +37,7 @@ struct Core {
   std::vector<Doorbell*> doorbells;  // by rank
   bool one_process = false;          // all ranks in this process
   bool single_copy = false;          // every pair may read and write each other's memory through the kernel
+  Site site;
   int spins = 0;                     // looks at an unmet wait before other work or a yield
   int yields = 0;                    // before a sleep
   std::vector<uint64_t> set_up;      // set-up messages exchanged with each peer while forming (as many each way)

@@ -31,6 +31,7 @@ cpu_set_t usable_cores() {
 // Where every rank can have a core of its own, waiting ranks spin a while; else they give the core away almost at once (I10).
 void choose_patience(Core& core, int cores) {
   const bool enough_cores = core.ranks <= cores;
+  core.site = {core.ranks, !enough_cores};
   core.spins = core.config.spin >= 0 ? core.config.spin : (enough_cores ? 2000 : 3);
   core.yields = enough_cores ? 20 : 60;
 }

@@ -47,8 +47,8 @@ Status PairRun::begin(const Call& call) {
   const size_t bytes = call.count * size_of(call.type);
   inputs_[0] = space_.place(const_cast<void*>(call.send));
   outputs_[1] = space_.place(call.recv);
-  if (bytes <= eager_max(Collective::kSendRecv, core_.ranks, core_.config)) {
-    Result<Choice> choice = choose_eager(Collective::kSendRecv, 2, bytes, core_.config);
+  if (bytes <= eager_max(Collective::kSendRecv, core_.site, core_.config)) {
+    Result<Choice> choice = choose_eager(Collective::kSendRecv, core_.site, core_.config);
     if (!choice.ok()) return status_ = choice.status();
     return status_ = start(choice.value(), kEager);
   }
@@ -90,11 +90,15 @@ Progress PairRun::advance(int spins) {
   if (!met.ok()) return fail(core_.health->raise(met.status()));
   if (!met.value()) return Progress::kBlocked;
   const bool mapped = rendezvous_.all_shareable() || core_.same_process(peer_);
-  const Access access = mapped              ? Access::kMapped
-                        : core_.single_copy ? Access::kSingleCopy
-                                            : Access::kNone;
-  Result<Choice> choice = choose_bulk(Collective::kSendRecv, 2,
-                                      call_.count * size_of(call_.type), access, core_.config);
+  BulkCall bulk;
+  bulk.collective = Collective::kSendRecv;
+  bulk.block_bytes = call_.count * size_of(call_.type);
+  bulk.access = mapped              ? Access::kMapped
+                : core_.single_copy ? Access::kSingleCopy
+                                    : Access::kNone;
+  Site pair = core_.site;
+  pair.ranks = 2;
+  Result<Choice> choice = choose_bulk(bulk, pair, core_.config);
   if (!choice.ok()) return fail(core_.health->raise(choice.status()));
   const bool direct = choice.value().algorithm->reach == Reach::kDirect;
   const Announcement& theirs = rendezvous_.announcement(0);

@@ -49,15 +49,17 @@ bool HostSpace::move(Place dst, Place src, size_t bytes) {
 bool HostSpace::copy(const Operands<Place>& operands) {
   const size_t bytes = operands.elements * element_bytes_;
   const Place src = operands.srcs[0];
+  int local = 0;
   for (uint32_t i = 0; i < operands.num_dsts; ++i) {
     const Place dst = operands.dsts[i];
     if (dst.pid == src.pid && dst.address == src.address) continue;
     if (dst.local() && src.local()) {
-      host::copy(dst.pointer(), src.pointer(), bytes);
+      dsts_[local++] = dst.pointer();
     } else if (!move(dst, src, bytes)) {
       return false;
     }
   }
+  if (local > 0) host::copy_to_all(dsts_.data(), local, src.pointer(), bytes);
   return true;
 }
 

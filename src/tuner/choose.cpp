@@ -8,14 +8,16 @@ namespace {
 
 constexpr size_t KiB = 1024;
 
+// From this block size on a copy through the kernel beats two copies through shared memory.
+constexpr size_t kSingleCopyFrom = 64 * KiB;
+
 // A forced algorithm (TESSERA_ALGO) of the wanted reach, if the collective has one of that name.
 const Algorithm* forced(Collective collective, Reach reach, const Config& config) {
   if (config.algorithm.empty()) return nullptr;
   return find_algorithm(collective, config.algorithm, reach);
 }
 
-const Algorithm* staged_default(Collective collective, int ranks, size_t block_bytes) {
-  (void)block_bytes;
+const Algorithm* staged_default(Collective collective, int ranks) {
   const auto get = [&](const char* name) { return find_algorithm(collective, name, Reach::kStaged); };
   if (collective == Collective::kAllReduce) return get(ranks <= 16 ? "two-phase" : "ring");
   if (collective == Collective::kBroadcast || collective == Collective::kReduce)
@@ -54,46 +56,52 @@ Status no_such(Collective collective, const Config& config) {
 
 }  // namespace
 
-size_t eager_max(Collective collective, int ranks, const Config& config) {
+size_t eager_max(Collective collective, const Site& site, const Config& config) {
   if (collective == Collective::kBarrier) return 0;
   if (config.low_latency_max >= 0) return static_cast<size_t>(config.low_latency_max);
   if (collective == Collective::kSendRecv) return 8 * KiB;
-  // Each rank puts or reads ranks - 1 blocks.
-  return std::clamp<size_t>(8 * KiB / std::max(1, ranks - 1), 512, 4 * KiB);
+  // Each rank puts or reads ranks - 1 blocks. Where ranks share cores, meeting first costs more than copying twice.
+  const size_t most = site.crowded ? 8 * KiB : 4 * KiB;
+  return std::clamp<size_t>(most * 2 / static_cast<size_t>(std::max(1, site.ranks - 1)), 512, most);
 }
 
-Result<Choice> choose_eager(Collective collective, int ranks, size_t block_bytes,
-                            const Config& config) {
+Result<Choice> choose_eager(Collective collective, const Site& site, const Config& config) {
   Choice choice;
   choice.algorithm = forced(collective, Reach::kStaged, config);
-  if (choice.algorithm == nullptr) choice.algorithm = eager_default(collective, ranks);
+  if (choice.algorithm == nullptr) choice.algorithm = eager_default(collective, site.ranks);
   if (choice.algorithm == nullptr) return no_such(collective, config);
-  choice.slot_bytes = std::max(eager_max(collective, ranks, config), size_t{64});
-  choice.depth = has_root(collective) || collective == Collective::kSendRecv ? 4 : 2;
-  (void)block_bytes;
+  choice.slot_bytes = std::max(eager_max(collective, site, config), size_t{64});
+  // Where data flows one way, senders may run ahead by as many calls as there are copies.
+  choice.depth = 2;
+  if (has_root(collective)) choice.depth = site.ranks <= 8 ? 16 : 4;
+  if (collective == Collective::kSendRecv) choice.depth = 4;
   return choice;
 }
 
-Result<Choice> choose_bulk(Collective collective, int ranks, size_t block_bytes, Access access,
-                           const Config& config) {
+Result<Choice> choose_bulk(const BulkCall& call, const Site& site, const Config& config) {
   Choice choice;
-  const Algorithm* direct = find_algorithm(collective, "direct", Reach::kDirect);
-  const Algorithm* forced_staged = forced(collective, Reach::kStaged, config);
-  const bool force_direct = config.algorithm == "direct";
-  const size_t single_copy_from = 64 * KiB;
-  if (direct != nullptr && access != Access::kNone && forced_staged == nullptr &&
-      (access == Access::kMapped || force_direct || block_bytes >= single_copy_from)) {
+  const char* direct_name = call.root_copies && call.collective == Collective::kBroadcast
+                                ? "direct-get"
+                                : "direct";
+  const Algorithm* direct = find_algorithm(call.collective, direct_name, Reach::kDirect);
+  const Algorithm* forced_staged = forced(call.collective, Reach::kStaged, config);
+  const Algorithm* forced_direct = forced(call.collective, Reach::kDirect, config);
+  if (forced_direct != nullptr) direct = forced_direct;
+  if (direct != nullptr && call.access != Access::kNone && forced_staged == nullptr &&
+      (call.access == Access::kMapped || forced_direct != nullptr ||
+       call.block_bytes >= kSingleCopyFrom)) {
     choice.algorithm = direct;
     return choice;
   }
   choice.algorithm =
-      forced_staged != nullptr ? forced_staged : staged_default(collective, ranks, block_bytes);
-  if (choice.algorithm == nullptr || (force_direct && access == Access::kNone))
-    return no_such(collective, config);
+      forced_staged != nullptr ? forced_staged : staged_default(call.collective, site.ranks);
+  if (choice.algorithm == nullptr || (forced_direct != nullptr && call.access == Access::kNone))
+    return no_such(call.collective, config);
   // One pass moves a slice small enough that scratch stays in the caches.
-  choice.slot_bytes = config.slice_bytes > 0
-                          ? static_cast<size_t>(config.slice_bytes)
-                          : std::clamp<size_t>(256 * KiB / std::max(ranks, 1), 4 * KiB, 32 * KiB);
+  choice.slot_bytes =
+      config.slice_bytes > 0
+          ? static_cast<size_t>(config.slice_bytes)
+          : std::clamp<size_t>(256 * KiB / static_cast<size_t>(site.ranks), 4 * KiB, 32 * KiB);
   choice.depth = 2;
   return choice;
 }

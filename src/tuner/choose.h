@@ -22,6 +22,20 @@ enum class Access : uint8_t {
   kMapped,      // load and store
 };
 
+// What all ranks know of the place they run in.
+struct Site {
+  int ranks = 1;
+  bool crowded = false;  // more ranks than cores: meeting costs context switches
+};
+
+// A bulk call, as all ranks know it once they have announced their buffers.
+struct BulkCall {
+  Collective collective = Collective::kBarrier;
+  size_t block_bytes = 0;
+  Access access = Access::kNone;
+  bool root_copies = false;  // the root is not in place: it has a copy of its own to make
+};
+
 struct Choice {
   const Algorithm* algorithm = nullptr;
   size_t slot_bytes = 0;  // capacity of a scratch slot, which bounds a slice's chunks; 0 for direct plans: one pass moves all
@@ -29,9 +43,8 @@ struct Choice {
 };
 
 // Largest block, in bytes, that runs eagerly.
-size_t eager_max(Collective collective, int ranks, const Config& config);
-Result<Choice> choose_eager(Collective collective, int ranks, size_t block_bytes, const Config& config);
-Result<Choice> choose_bulk(Collective collective, int ranks, size_t block_bytes, Access access,
-                           const Config& config);
+size_t eager_max(Collective collective, const Site& site, const Config& config);
+Result<Choice> choose_eager(Collective collective, const Site& site, const Config& config);
+Result<Choice> choose_bulk(const BulkCall& call, const Site& site, const Config& config);
 
 }  // namespace tessera

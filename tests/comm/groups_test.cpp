@@ -86,7 +86,8 @@ TEST(Groups, ARankThatDidItsPartMayDestroyAndExitWhileOthersStillWork) {
       }
       value = 0;
       const Work work{&comm, transfer(true, &value, 1, 0)};
-      return execute({&work, 1}).message() + (value == 7 ? "" : "wrong value");
+      const Status status = execute({&work, 1});
+      return status.ok() && value != 7 ? std::string("wrong value") : status.message();
     });
     for (const Ending& ending : endings) EXPECT_EQ(ending.exit_code, 0) << ending.text;
   }

@@ -55,6 +55,9 @@ namespace {
 // lines of dst saves a third of the traffic.
 constexpr size_t kStreamingBytes = size_t{2} << 20;
 
+// Copies to several places go block by block, so that the source is fetched from memory once.
+constexpr size_t kBlockBytes = 128 * 1024;
+
 }  // namespace
 
 HWY_EXPORT(copy_past_caches);
@@ -68,6 +71,24 @@ void copy_streaming(void* dst, const void* src, size_t bytes) {
   if (dst == src) return;
   HWY_DYNAMIC_DISPATCH(copy_past_caches)
   (static_cast<uint8_t*>(dst), static_cast<const uint8_t*>(src), bytes);
+}
+
+void copy_to_all(void* const* dsts, int num_dsts, const void* src, size_t bytes) {
+  if (num_dsts == 1) return copy_streaming(dsts[0], src, bytes);
+  const bool streaming = bytes >= kStreamingBytes;
+  const auto* from = static_cast<const uint8_t*>(src);
+  for (size_t done = 0; done < bytes; done += kBlockBytes) {
+    const size_t block = bytes - done < kBlockBytes ? bytes - done : kBlockBytes;
+    for (int i = 0; i < num_dsts; ++i) {
+      auto* to = static_cast<uint8_t*>(dsts[i]);
+      if (to == from) continue;
+      if (streaming && block == kBlockBytes) {
+        HWY_DYNAMIC_DISPATCH(copy_past_caches)(to + done, from + done, block);
+      } else {
+        copy(to + done, from + done, block);
+      }
+    }
+  }
 }
 
 }  // namespace tessera::host

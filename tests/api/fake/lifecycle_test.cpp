@@ -86,7 +86,7 @@ TEST_F(Lifecycle, ShrinkChecksItsListAndLeavesItAlone) {
   int list[] = {4, 0};
   EXPECT_EQ(ncclCommShrink(comm, list, 2, &child, nullptr, NCCL_SHRINK_ABORT), ncclSuccess);
   EXPECT_THAT(list, ElementsAre(4, 0));
-  EXPECT_THAT(world().events(), ElementsAre("r2 abort", "r2 shrink 0,4"));
+  EXPECT_THAT(world().events(), ElementsAre("r2 revoke", "r2 shrink 0,4"));
   EXPECT_EQ(ncclCommDestroy(child), ncclSuccess);
 }
 
