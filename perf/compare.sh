@@ -13,8 +13,8 @@
 # out-of-place and in-place, and the worst point. Exit status 1 when a result was wrong or a run failed.
 #
 # Fairness. Both sides are measured in one run, in short alternating batches, on the same buffers and the same shifting
-# offsets; medians of batch times are compared. Processes are not bound (--bind-to none), so that the kernel may place
-# both sides as it likes; the baseline uses Open MPI's default transports, including single copy where the kernel permits it.
+# offsets; medians of batch times are compared. Processes are bound as mpirun does by default (a core each where there are
+# enough); the baseline uses Open MPI's default transports, including single copy where the kernel permits it.
 # Where ranks exceed cores every point is measured twice, also with mpi_yield_when_idle=1 (busy waiting would otherwise
 # waste the cores that the baseline itself needs), and the better MPI time of the two counts; tessera's time is the
 # mean of the two. MPI has no out-of-place broadcast: its in-place time stands for both.
@@ -55,7 +55,7 @@ failed=0
 measure() {
   local program=$1 name=$2-$3-$4 ranks=$3
   shift 4
-  local launch=(mpirun -n "$ranks" --bind-to none "$@")
+  local launch=(mpirun -n "$ranks" "$@")
   [ "$(id -u)" -ne 0 ] || launch+=(--allow-run-as-root)
   [ "$ranks" -le "$cores" ] || launch+=(--oversubscribe)
   # -b is per rank count: collectives that deal blocks of at least 16 bytes start at 16 bytes per rank.

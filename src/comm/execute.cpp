@@ -250,14 +250,15 @@ Status run_batches(std::deque<Batch>& batches) {
   };
   Core& first = batches.front().comm().core();
   Idle idle(first.yields);
-  int spins = first.spins;
+  int spun = 0;
   while (!all_done()) {
     if (advance_all(batches)) {
       idle.reset();
-      spins = first.spins;
-    } else if (spins-- > 0) {
+      spun = 0;
+    } else if (spun++ < first.spins) {
       pause();
     } else if (idle.next() == Idle::Action::kYield) {
+      spun = 0;
       yield();
     } else {
       Idle::sleep(doorbells, [&] { return advance_all(batches); });

@@ -28,12 +28,13 @@ cpu_set_t usable_cores() {
   return set;
 }
 
-// Where every rank can have a core of its own, waiting ranks spin a while; else they give the core away almost at once (I10).
+// Where every rank can have a core of its own, waiting ranks spin for some microseconds between yields (the scheduler may have put two on one
+// core all the same); else they give the core away almost at once (I10).
 void choose_patience(Core& core, int cores) {
   const bool enough_cores = core.ranks <= cores;
   core.site = {core.ranks, !enough_cores};
-  core.spins = core.config.spin >= 0 ? core.config.spin : (enough_cores ? 2000 : 3);
-  core.yields = enough_cores ? 20 : 60;
+  core.spins = core.config.spin >= 0 ? core.config.spin : (enough_cores ? 100 : 3);
+  core.yields = 60;
 }
 
 Status share_segment(Core& core, Deadline deadline) {
