@@ -19,26 +19,27 @@ Collective collective_of(const CallRecord& record) {
 
 }  // namespace
 
-CallRecord make_record(const Call& call, uint64_t number) {
+CallRecord next_record(const CallRecord& last, const Call& call) {
   CallRecord record;
+  record.fingerprint = last.fingerprint;
+  record.number = last.number;
   record.count = call.count;
-  record.number = number;
   record.collective = static_cast<uint8_t>(call.collective);
   record.type = static_cast<uint8_t>(call.type);
   record.op = reduces(call.collective) ? static_cast<uint8_t>(call.op) : 0;
   record.root = has_root(call.collective) ? call.root : -1;
   if (call.collective == Collective::kSendRecv)
     record.kind = static_cast<uint8_t>(call.receives ? CallKind::kReceive : CallKind::kSend);
-  return repeat(record, number);
+  return repeated_record(record);
 }
 
-CallRecord repeat(const CallRecord& earlier, uint64_t number) {
-  CallRecord record = earlier;
-  record.number = number;
+CallRecord repeated_record(const CallRecord& last) {
+  CallRecord record = last;
+  ++record.number;
   const uint64_t what = uint64_t{record.collective} | uint64_t{record.type} << 8 |
                         uint64_t{record.op} << 16 |
                         uint64_t{static_cast<uint32_t>(record.root)} << 32;
-  record.fingerprint = mix(number ^ what * 0x9e3779b97f4a7c15, record.count);
+  record.fingerprint = mix(mix(record.fingerprint, what), record.count);
   return record;
 }
 
@@ -79,6 +80,20 @@ std::string difference(int rank_a, const CallRecord& a, int rank_b, const CallRe
                 to_string(static_cast<ReduceOp>(b.op)));
   }
   if (a.root != b.root) return both("root", a.root, b.root);
+  return {};
+}
+
+std::string first_difference(int rank_a, const CallLog& a, int rank_b, const CallLog& b,
+                             uint64_t number) {
+  const uint64_t first = number > kLoggedCalls ? number - kLoggedCalls + 1 : 1;
+  for (uint64_t n = first; n <= number; ++n) {
+    const std::optional<CallRecord> record_a = a.read(n), record_b = b.read(n);
+    if (!record_a || !record_b) continue;
+    std::string text = difference(rank_a, *record_a, rank_b, *record_b);
+    if (text.empty()) continue;
+    if (n < number) text += fmt::format(" (in {}, {} calls ago)", describe(*record_a), number - n);
+    return text;
+  }
   return {};
 }
 

@@ -40,8 +40,8 @@ Status CollectiveRun::begin(const Call& call) {
   if (repeats(call)) {
     call_.send = call.send;
     call_.recv = call.recv;
-    record_ = repeat(record_, ++calls_);
-    core_.area().calls.write(calls_, record_);
+    record_ = repeated_record(record_);
+    core_.area().calls.write(record_.number, record_);
     set_own_buffers();
     run_.restart(repeatable_->next_pass, record_.fingerprint);
     repeatable_->next_pass += run_.passes();
@@ -51,8 +51,8 @@ Status CollectiveRun::begin(const Call& call) {
   repeatable_ = nullptr;
   call_ = call;
   status_ = {};
-  record_ = make_record(call, ++calls_);
-  core_.area().calls.write(calls_, record_);
+  record_ = next_record(record_, call);
+  core_.area().calls.write(record_.number, record_);
   const size_t block_bytes = call.count * size_of(call.type);
   if (block_bytes == 0 && call.collective != Collective::kBarrier) {
     run_.start({}, {});  // nothing to do; peers see the call by its record
@@ -154,6 +154,7 @@ Progress CollectiveRun::advance(int spins) {
   if (stage_ == Stage::kRunning) return finish_step(run_.advance(space_, spins));
   if (stage_ == Stage::kIdle) return status_.ok() ? Progress::kDone : Progress::kFailed;
   Result<bool> met = rendezvous_.advance(spins);
+  if (rendezvous_.disagrees()) return fail(core_.health->raise(mismatch()));
   if (!met.ok()) return fail(core_.health->raise(met.status()));
   if (!met.value()) return Progress::kBlocked;
   if (Status s = choose_bulk_plan(); !s.ok()) return fail(core_.health->raise(s));
@@ -181,23 +182,24 @@ Progress CollectiveRun::fail(Status status) {
   return Progress::kFailed;
 }
 
-// A put carried another call's fingerprint: find out what its sender called.
+// A put or an announcement carried another fingerprint: find out what its sender called.
 Status CollectiveRun::mismatch() {
   for (const Party& party : parties_) {
     if (Status s = disagreement(party.rank); !s.ok()) return s;
   }
   return Status::error(Code::kInvalidUsage,
-                       "{}: {}: rank {} sent data of another call; all ranks must make the same "
+                       "{}: {}: another rank made other calls before; all ranks must make the same "
                        "calls in the same order",
-                       core_.health->who(), describe(record_), run_.blocked_on());
+                       core_.health->who(), describe(record_));
 }
 
 Status CollectiveRun::disagreement(int peer) const {
-  const std::optional<CallRecord> theirs = core_.view.rank(peer).calls.read(calls_);
-  if (!theirs || theirs->fingerprint == record_.fingerprint) return {};
+  const std::string text = first_difference(core_.rank, core_.area().calls, peer,
+                                            core_.view.rank(peer).calls, record_.number);
+  if (text.empty()) return {};
   return Status::error(Code::kInvalidUsage,
                        "{}: {}. All ranks must make the same calls in the same order",
-                       core_.health->who(), difference(core_.rank, record_, peer, *theirs));
+                       core_.health->who(), text);
 }
 
 Status CollectiveRun::diagnose(bool overdue) {
@@ -205,7 +207,7 @@ Status CollectiveRun::diagnose(bool overdue) {
     if (Status s = disagreement(party.rank); !s.ok()) return s;
     const RankArea& area = core_.view.rank(party.rank);
     const uint64_t last = area.calls.last();
-    if (last >= calls_) continue;
+    if (last >= record_.number) continue;
     if (area.left.raised()) {
       return Status::error(Code::kRemote, "{}: {}: rank {} has destroyed its communicator",
                            core_.health->who(), describe(record_), party.rank);

@@ -27,6 +27,11 @@ class CollectiveRun {
   Progress advance(int spins);
   const Status& status() const { return status_; }
 
+  // Covers all calls begun so far; equal on ranks that agree.
+  uint64_t fingerprint() const { return record_.fingerprint; }
+  // For ranks whose fingerprints differ: who passed what, as far as it is on record.
+  Status mismatch();
+
   uint64_t moved() const { return rendezvous_.moved() + run_.moved(); }
   bool idle() const { return stage_ == Stage::kIdle; }
 
@@ -45,7 +50,6 @@ class CollectiveRun {
   void start(LinkedPlan& plan);
   bool repeats(const Call& call) const;
   Progress finish_step(Progress progress);
-  Status mismatch();
   Status disagreement(int peer) const;
   void set_own_buffers();
 
@@ -59,8 +63,7 @@ class CollectiveRun {
   Stage stage_ = Stage::kIdle;
   LinkedPlan* repeatable_ = nullptr;  // plan of the last call, if it was eager: the same call again needs no set-up
   Call call_;
-  CallRecord record_;
-  uint64_t calls_ = 0;          // collectives begun
+  CallRecord record_;  // of the last call
   uint64_t announcements_ = 0;  // bulk collectives begun
   Status status_;
   std::vector<Party> parties_;

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/deadline.h"
 #include "base/log.h"
+#include "sync/counter.h"
 
 namespace tessera {
 
@@ -16,6 +18,13 @@ Health::Health(SegmentView view, int rank, int ranks, std::string name, Liveness
       ranks_(ranks),
       name_(std::move(name)),
       liveness_(std::move(liveness)) {}
+
+// Whoever claimed the record writes it within microseconds, unless it dies.
+const ErrorRecord* Health::await_reason() const {
+  const Deadline deadline = Deadline::after(std::chrono::milliseconds(200));
+  while (header_->error.claimed() && header_->error.get() == nullptr && !deadline.passed()) yield();
+  return header_->error.get();
+}
 
 std::string Health::who() const {
   return name_.empty() ? fmt::format("rank {}", rank_)
@@ -28,7 +37,7 @@ Status Health::status() const {
     return {Code::kInvalidUsage,
             who() + ": revoked by this rank; only split, shrink, destroy and abort may follow"};
   }
-  if (const ErrorRecord* record = header_->error.get()) {
+  if (const ErrorRecord* record = await_reason()) {
     return {record->code, std::string(record->text, strnlen(record->text, sizeof(record->text)))};
   }
   if (header_->error.claimed()) {

@@ -40,6 +40,7 @@ class Health {
 
  private:
   void stop(Flag& flag, const char* how);
+  const ErrorRecord* await_reason() const;
   void wake_all();
 
   SegmentView view_;

@@ -40,6 +40,7 @@ HostCommunicator::HostCommunicator(std::unique_ptr<Core> core, CommOptions optio
       sharing_(*core_),
       plans_(*core_),
       collective_(*core_, plans_, sharing_),
+      batch_(*this, *core_),
       pairs_(static_cast<size_t>(core_->ranks) * 2) {}
 
 HostCommunicator::~HostCommunicator() {
@@ -92,8 +93,14 @@ Status HostCommunicator::finalize() {
   if (!core_->health->good()) return core_->health->status();
   core_->area().finalizing.raise();
   for (Doorbell* doorbell : core_->doorbells) doorbell->ring();
-  Result<std::vector<char>> all = exchange_.all_gather(everyone(), char{0}, "finalize", deadline());
-  return all.ok() ? Status() : core_->health->raise(all.status());
+  const uint64_t mine = collective_.fingerprint();
+  Result<std::vector<uint64_t>> all =
+      exchange_.all_gather(everyone(), mine, "finalize", deadline());
+  if (!all.ok()) return core_->health->raise(all.status());
+  // A disagreement of the last calls that nobody noticed because nobody waited.
+  const bool agreed = std::all_of(all.value().begin(), all.value().end(),
+                                  [&](uint64_t theirs) { return theirs == mine; });
+  return agreed ? Status() : core_->health->raise(collective_.mismatch());
 }
 
 Status HostCommunicator::register_window(void* pointer, size_t bytes, uint64_t* out) {

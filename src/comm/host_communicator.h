@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "comm/batch.h"
 #include "comm/collective_run.h"
 #include "comm/communicator.h"
 #include "comm/exchange.h"
@@ -35,6 +36,7 @@ class HostCommunicator final : public Communicator {
   Core& core() { return *core_; }
   CollectiveRun& collective() { return collective_; }
   PairRun& pair(int peer, bool receives);
+  Batch& batch() { return batch_; }
 
  private:
   Deadline deadline() const { return Deadline::after(options_.config.timeout); }
@@ -46,6 +48,7 @@ class HostCommunicator final : public Communicator {
   Sharing sharing_;
   PlanStore plans_;
   CollectiveRun collective_;
+  Batch batch_;
   std::vector<std::unique_ptr<PairRun>> pairs_;  // by peer * 2 + receives; made on first use
   uint64_t windows_ = 0;
   std::map<uint64_t, const void*> live_windows_;

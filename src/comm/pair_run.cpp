@@ -41,9 +41,9 @@ PairRun::PairRun(Core& core, PlanStore& plans, Sharing& sharing, int peer, bool 
 Status PairRun::begin(const Call& call) {
   call_ = call;
   status_ = {};
-  record_ = make_record(call, ++calls_);
+  record_ = next_record(record_, call);
   PairArea& mine = core_.view.pair(peer_, core_.rank);
-  (receives_ ? mine.receives : mine.sends).write(calls_, record_);
+  (receives_ ? mine.receives : mine.sends).write(record_.number, record_);
   const size_t bytes = call.count * size_of(call.type);
   inputs_[0] = space_.place(const_cast<void*>(call.send));
   outputs_[1] = space_.place(call.recv);
@@ -87,6 +87,7 @@ Progress PairRun::advance(int spins) {
   if (stage_ == Stage::kRunning) return finish_step(run_.advance(space_, spins));
   if (stage_ == Stage::kIdle) return status_.ok() ? Progress::kDone : Progress::kFailed;
   Result<bool> met = rendezvous_.advance(spins);
+  if (rendezvous_.disagrees()) return finish_step(Progress::kMismatch);
   if (!met.ok()) return fail(core_.health->raise(met.status()));
   if (!met.value()) return Progress::kBlocked;
   const bool mapped = rendezvous_.all_shareable() || core_.same_process(peer_);
@@ -137,25 +138,26 @@ Progress PairRun::fail(Status status) {
 
 Status PairRun::disagreement() const {
   const PairArea& theirs = core_.view.pair(core_.rank, peer_);
-  const std::optional<CallRecord> record =
-      (receives_ ? theirs.sends : theirs.receives).read(calls_);
-  if (!record || record->fingerprint == record_.fingerprint) return {};
+  const PairArea& mine = core_.view.pair(peer_, core_.rank);
+  const std::string text =
+      first_difference(core_.rank, receives_ ? mine.receives : mine.sends, peer_,
+                       receives_ ? theirs.sends : theirs.receives, record_.number);
+  if (text.empty()) return {};
   return Status::error(Code::kInvalidUsage,
                        "{}: {}: {}. Both ends of a transfer must pass the same count and type",
-                       core_.health->who(), describe(record_),
-                       difference(core_.rank, record_, peer_, *record));
+                       core_.health->who(), describe(record_), text);
 }
 
 Status PairRun::diagnose(bool overdue) {
   if (Status s = disagreement(); !s.ok()) return s;
   const PairArea& theirs = core_.view.pair(core_.rank, peer_);
   const uint64_t last = (receives_ ? theirs.sends : theirs.receives).last();
-  if (last < calls_ && core_.view.rank(peer_).left.raised()) {
+  if (last < record_.number && core_.view.rank(peer_).left.raised()) {
     return Status::error(Code::kRemote, "{}: {}: rank {} has destroyed its communicator",
                          core_.health->who(), describe(record_), peer_);
   }
   if (!overdue) return {};
-  if (last < calls_) {
+  if (last < record_.number) {
     return Status::error(Code::kInvalidUsage,
                          "{}: {} {} rank {}: no matching {} within {} ms; that rank made {} of them "
                          "so far",

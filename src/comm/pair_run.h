@@ -50,7 +50,6 @@ class PairRun {
   Stage stage_ = Stage::kIdle;
   Call call_;
   CallRecord record_;
-  uint64_t calls_ = 0;
   uint64_t announcements_ = 0;
   uint64_t next_pass_[kProtocols] = {};
   Status status_;

@@ -65,7 +65,7 @@ Result<LinkedPlan*> PlanStore::get(const Choice& choice, int root) {
 Result<const Program*> PlanStore::pair_program(const Choice& choice, int side) {
   for (const PairEntry& entry : pairs_) {
     if (entry.algorithm == choice.algorithm && entry.side == side &&
-        entry.program->depth == static_cast<uint32_t>(choice.depth))
+        entry.slot_bytes == choice.slot_bytes && entry.depth == choice.depth)
       return entry.program.get();
   }
   AlgorithmParams params;
@@ -77,7 +77,7 @@ Result<const Program*> PlanStore::pair_program(const Choice& choice, int side) {
   options.slot_bytes = choice.slot_bytes;
   options.entered = choice.algorithm->reach == Reach::kDirect;
   auto program = std::make_unique<Program>(link(*verified.value(), side, options));
-  pairs_.push_back({choice.algorithm, side, std::move(program)});
+  pairs_.push_back({choice.algorithm, side, choice.slot_bytes, choice.depth, std::move(program)});
   return pairs_.back().program.get();
 }
 

@@ -56,6 +56,8 @@ class PlanStore {
   struct PairEntry {
     const Algorithm* algorithm;
     int side;
+    size_t slot_bytes;
+    int depth;
     std::unique_ptr<Program> program;
   };
   Core& core_;

@@ -1,7 +1,5 @@
 #include "comm/rendezvous.h"
 
-#include "comm/call_record.h"
-
 namespace tessera {
 
 void Rendezvous::start(AnnouncementBoard& own, uint64_t number, std::span<const Party> parties,
@@ -10,6 +8,7 @@ void Rendezvous::start(AnnouncementBoard& own, uint64_t number, std::span<const 
   parties_ = parties;
   number_ = number;
   seen_ = exchanged_ = 0;
+  disagrees_ = false;
   if (theirs_.size() < parties.size()) theirs_.resize(parties.size());
   mine_ = {call, input, output, scalar, sharing_.freed(peer),
            sharing_.shareable(input) && sharing_.shareable(output), 0};
@@ -27,11 +26,8 @@ Result<bool> Rendezvous::advance(int spins) {
       pause();
     }
     const Announcement& theirs = theirs_[seen_] = party.board->entries[number_ % 2];
-    if (theirs.call.fingerprint != mine_.call.fingerprint) {
-      return Status::error(Code::kInvalidUsage, "{}: {}. All ranks must pass the same",
-                           core_.health->who(),
-                           difference(core_.rank, mine_.call, party.rank, theirs.call));
-    }
+    disagrees_ = theirs.call.fingerprint != mine_.call.fingerprint;
+    if (disagrees_) return false;
     if (theirs.freed != 0) sharing_.forget(party.rank, theirs.freed);
     all_shareable_ = all_shareable_ && theirs.shareable != 0;
   }

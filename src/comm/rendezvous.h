@@ -27,8 +27,10 @@ class Rendezvous {
              uint64_t scalar);
 
   // True when all parties have announced the same call and shared their memory; false: call again.
-  // kInvalidUsage naming both ranks and values when calls differ.
+  // False for ever once disagrees().
   Result<bool> advance(int spins);
+  // A party announced another call, or made other calls before.
+  bool disagrees() const { return disagrees_; }
 
   // After completion. True if all parties' buffers can be mapped by all.
   bool all_shareable() const { return all_shareable_; }
@@ -50,6 +52,7 @@ class Rendezvous {
   size_t seen_ = 0;       // parties whose announcement was read
   size_t exchanged_ = 0;  // of 4 per party: give input, give output, take input, take output
   bool all_shareable_ = false;
+  bool disagrees_ = false;
 };
 
 }  // namespace tessera

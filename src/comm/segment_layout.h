@@ -35,6 +35,10 @@ struct CallRecord {
 };
 static_assert(sizeof(CallRecord) == 32);
 
+// The latest calls of a rank, or of a rank in one direction of a pair.
+inline constexpr uint64_t kLoggedCalls = 8;
+using CallLog = LogRing<CallRecord, kLoggedCalls>;
+
 enum class CallKind : uint8_t { kCollective, kSend, kReceive };
 
 // What a rank tells its peers before a bulk call.
@@ -70,7 +74,7 @@ struct SegmentHeader {
 
 struct alignas(kCacheLine) RankArea {
   Doorbell doorbell;
-  LogRing<CallRecord, 8> calls;
+  CallLog calls;
   AnnouncementBoard board;
   alignas(kCacheLine) Flag left;  // destroyed its communicator
   Flag finalizing;
@@ -86,8 +90,8 @@ struct alignas(kCacheLine) SetupBox {
 
 struct alignas(kCacheLine) PairArea {
   SetupBox setup;
-  LogRing<CallRecord, 8> sends;     // written by peer: its sends to owner
-  LogRing<CallRecord, 8> receives;  // written by peer: its receives from owner
+  CallLog sends;     // written by peer: its sends to owner
+  CallLog receives;  // written by peer: its receives from owner
   AnnouncementBoard send_board;     // written by peer, for its sends to owner
   AnnouncementBoard receive_board;  // written by peer, for its receives from owner
 };

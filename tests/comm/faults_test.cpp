@@ -96,6 +96,20 @@ TEST_P(MessageSizes, ARankThatNeverCallsIsNamedAfterTheDeadline) {
   });
 }
 
+TEST(Faults, ADisagreementThatNobodyNoticedIsFoundWhenTheCommunicatorIsFinalized) {
+  run_ranks(2, quick_options(2000), [](Communicator& comm) {
+    float value = 0;
+    Call call = all_reduce(&value, &value, 1);
+    call.collective = Collective::kBroadcast;
+    call.root = comm.rank();  // each thinks that it is the root, and waits for nobody
+    ASSERT_TRUE(run(comm, call).ok());
+    const Status status = comm.finalize();
+    EXPECT_EQ(status.code(), Code::kInvalidUsage);
+    EXPECT_THAT(status.message(), HasSubstr("root 0"));
+    EXPECT_THAT(status.message(), HasSubstr("root 1"));
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(EagerAndBulk, MessageSizes, testing::Values(4, 20'000));
 
 TEST(Faults, AKilledRankIsNamedToAllOthers) {
