@@ -43,6 +43,11 @@ class HostSpace {
   void publish(Counter& counter, uint64_t n) { counter.publish(n); }
   void ring(uint16_t member) { doorbells_[member]->ring(); }
   void pause() const { tessera::pause(); }
+  // The slot's data will be read as soon as its counter is raised: have its first lines come along with the counter's.
+  void expect(const SlotHeader* slot) const {
+    __builtin_prefetch(slot + 1);
+    __builtin_prefetch(slot + 2);
+  }
   Place place(void* pointer) const { return {reinterpret_cast<uintptr_t>(pointer), 0}; }
   void* small_or_data(SlotHeader* slot, size_t bytes) const { return slot_data(slot, bytes); }
   Place* places() { return places_.data(); }

@@ -130,6 +130,7 @@ class Interpreter {
       const Counter& awaited = waited(wait, pass(at.slice), target);
       for (int left = spins; !space_.reached(awaited, target); --left) {
         if (left <= 0) return Progress::kBlocked;
+        if (wait.embedded) space_.expect(slot(program_.rank, wait.counter, pass(at.slice)));
         space_.pause();
       }
       if (wait.embedded &&

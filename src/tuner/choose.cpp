@@ -60,7 +60,9 @@ size_t eager_max(Collective collective, const Site& site, const Config& config) 
   if (collective == Collective::kBarrier) return 0;
   if (config.low_latency_max >= 0) return static_cast<size_t>(config.low_latency_max);
   if (collective == Collective::kSendRecv) return 8 * KiB;
-  // Each rank puts or reads ranks - 1 blocks. Where ranks share cores, meeting first costs more than copying twice.
+  // Each rank (or the root) puts or reads ranks - 1 blocks. Where ranks share cores, meeting first costs more than copying twice, most of all
+  // where data flows one way and nobody but the receivers would have to wait.
+  if (site.crowded && has_root(collective)) return site.ranks <= 8 ? 16 * KiB : 2 * KiB;
   const size_t most = site.crowded ? 8 * KiB : 4 * KiB;
   return std::clamp<size_t>(most * 2 / static_cast<size_t>(std::max(1, site.ranks - 1)), 512, most);
 }
