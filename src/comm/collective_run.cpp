@@ -143,7 +143,7 @@ void CollectiveRun::start(LinkedPlan& plan) {
       slice >= call_.count ? 1 : (call_.count + slice - 1) / slice;  // no division when small
   space_.reserve(program.max_operands);
   space_.bind(core_.doorbells.data(), reduction_.prepare(call_, core_.ranks), element_bytes);
-  run_.start(program, {plan.regions.data(), inputs_.data(), outputs_.data(), plan.next_pass,
+  run_.start(program, {plan.regions.data(), inputs_.data(), outputs_.data(), plan.seen.data(), plan.next_pass,
                        record_.fingerprint, call_.count, slice, static_cast<uint32_t>(passes),
                        element_bytes});
   plan.next_pass += passes;

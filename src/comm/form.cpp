@@ -106,6 +106,7 @@ Status probe_machine(Core& core, Exchange& exchange, Deadline deadline) {
 
 Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOptions& options,
                                    Deadline deadline) {
+  register_adders();
   auto core = std::make_unique<Core>();
   core->config = options.config;
   core->rank = rank;

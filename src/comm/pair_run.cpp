@@ -75,7 +75,8 @@ Status PairRun::start(const Choice& choice, Protocol protocol) {
   const size_t passes = slice >= call_.count ? 1 : (call_.count + slice - 1) / slice;
   space_.reserve(program.max_operands);
   space_.bind(doorbells_, {}, element_bytes);
-  run_.start(program, {regions_[protocol], inputs_, outputs_, next_pass_[protocol],
+  seen_[protocol].resize(program.waits.size());
+  run_.start(program, {regions_[protocol], inputs_, outputs_, seen_[protocol].data(), next_pass_[protocol],
                        record_.fingerprint, call_.count, slice, static_cast<uint32_t>(passes),
                        element_bytes});
   next_pass_[protocol] += passes;

@@ -52,6 +52,7 @@ class PairRun {
   CallRecord record_;
   uint64_t announcements_ = 0;
   uint64_t next_pass_[kProtocols] = {};
+  std::vector<uint64_t> seen_[kProtocols];
   Status status_;
   std::vector<int> names_;           // member (0 sends, 1 receives) -> rank
   std::byte* regions_[kProtocols][2] = {};

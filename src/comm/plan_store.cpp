@@ -57,6 +57,7 @@ Result<LinkedPlan*> PlanStore::get(const Choice& choice, int root) {
     return s;
   for (int rank = 0; rank < core_.ranks; ++rank)
     linked->regions.push_back(core_.view.arena(rank) + used_);
+  linked->seen.resize(linked->program.waits.size());
   used_ += bytes;
   entries_.push_back({choice.algorithm, root, choice.slot_bytes, choice.depth, std::move(linked)});
   return entries_.back().plan.get();

@@ -33,6 +33,7 @@ class SharedPlans {
 struct LinkedPlan {
   Program program;
   std::vector<std::byte*> regions;  // per member
+  std::vector<uint64_t> seen;       // see Run
   uint64_t next_pass = 0;
 };
 

@@ -14,7 +14,7 @@ void Rendezvous::start(AnnouncementBoard& own, uint64_t number, std::span<const 
            sharing_.shareable(input) && sharing_.shareable(output), 0};
   all_shareable_ = mine_.shareable != 0;
   own.entries[number % 2] = mine_;
-  own.announced.counter.publish(1);
+  own.announced.counter.publish_value(number);
   for (const Party& party : parties) core_.doorbells[party.rank]->ring();
 }
 

@@ -40,7 +40,9 @@ class HostSpace {
   void reserve(uint32_t max_operands);
 
   bool reached(const Counter& counter, uint64_t target) const { return counter.reached(target); }
+  uint64_t value(const Counter& counter) const { return counter.value(); }
   void publish(Counter& counter, uint64_t n) { counter.publish(n); }
+  void publish_value(Counter& counter, uint64_t value) { counter.publish_value(value); }
   void ring(uint16_t member) { doorbells_[member]->ring(); }
   void pause() const { tessera::pause(); }
   // The slot's data will be read as soon as its counter is raised: have its first lines come along with the counter's.
@@ -48,6 +50,8 @@ class HostSpace {
     __builtin_prefetch(slot + 1);
     __builtin_prefetch(slot + 2);
   }
+  // A sender may have run ahead.
+  void expect_next(const SlotHeader* slot) const { __builtin_prefetch(slot); }
   Place place(void* pointer) const { return {reinterpret_cast<uintptr_t>(pointer), 0}; }
   void* small_or_data(SlotHeader* slot, size_t bytes) const { return slot_data(slot, bytes); }
   Place* places() { return places_.data(); }

@@ -7,9 +7,12 @@
 // A Space provides (see exec/host_space.h for the host's):
 //   using Counter, SlotHeader, Place       a counter; a slot's header line; the address of an operand
 //   bool reached(const Counter&, target)   acquire
+//   uint64_t value(const Counter&)         acquire
 //   void publish(Counter&, n)              release add; nothing is woken yet
+//   void publish_value(Counter&, value)    the same by its only adder
 //   void ring(member)                      wakes the member, if it sleeps
 //   Place place(void*)                     an operand in mapped memory
+//   void expect(slot), expect_next(slot)   hints: the slot will be read when its counter is raised; it is the next pass's
 //   void* small_or_data(SlotHeader*, bytes)
 //   bool combine(const Operands&)          moves or reduces one chunk; false: failed, the space knows why
 //
@@ -53,6 +56,7 @@ struct Run {
   std::byte* const* regions;  // per member
   const Place* inputs;        // per member; only those that the plan addresses need be set
   const Place* outputs;
+  uint64_t* seen;  // per wait of the program: the last value seen of a counter waited for with a lag; zero at first, kept between runs
   uint64_t first_pass;
   uint64_t fingerprint;
   size_t count;           // elements of a block
@@ -128,17 +132,27 @@ class Interpreter {
       const WaitCode& wait = program_.waits[step.first_wait + at.wait];
       uint64_t target;
       const Counter& awaited = waited(wait, pass(at.slice), target);
-      for (int left = spins; !space_.reached(awaited, target); --left) {
+      for (int left = spins; !met(wait, step.first_wait + at.wait, awaited, target); --left) {
         if (left <= 0) return Progress::kBlocked;
         if (wait.embedded) space_.expect(slot(program_.rank, wait.counter, pass(at.slice)));
         space_.pause();
       }
-      if (wait.embedded &&
-          slot(program_.rank, wait.counter, pass(at.slice))->fingerprint != run_.fingerprint) {
-        return Progress::kMismatch;
+      if (wait.embedded) {
+        if (slot(program_.rank, wait.counter, pass(at.slice))->fingerprint != run_.fingerprint)
+          return Progress::kMismatch;
+        space_.expect_next(slot(program_.rank, wait.counter, pass(at.slice) + 1));
       }
     }
     return Progress::kDone;
+  }
+
+  // A credit, waited for with a lag, is mostly there long before: the last value seen saves fetching its line, which its adder writes in
+  // every pass (I3: what was reached stays reached).
+  TESSERA_ANY_DEVICE bool met(const WaitCode& wait, uint32_t index, const Counter& counter,
+                              uint64_t target) {
+    if (wait.lag == 0) return space_.reached(counter, target);
+    if (run_.seen[index] < target) run_.seen[index] = space_.value(counter);
+    return run_.seen[index] >= target;
   }
 
   TESSERA_ANY_DEVICE void signal(const StepCode& step, uint32_t slice) {
@@ -147,7 +161,9 @@ class Interpreter {
       if (code.embedded) {
         Slot* header = slot(code.rank, code.counter, pass(slice));
         header->fingerprint = run_.fingerprint;
-        space_.publish(header->counter, code.increment);
+        space_.publish_value(header->counter, pass(slice) / program_.depth + 1);
+      } else if (code.per_pass != 0) {
+        space_.publish_value(counter(code.rank, code.counter), (pass(slice) + 1) * code.per_pass);
       } else {
         space_.publish(counter(code.rank, code.counter), code.increment);
       }

@@ -157,7 +157,8 @@ class Encoder {
     const CounterUse& use = uses_[signal.rank][signal.counter];
     const bool embedded = use.slot >= 0;
     out_.signals.push_back({static_cast<uint32_t>(embedded ? use.slot : signal.counter),
-                            signal.increment, static_cast<uint16_t>(signal.rank), embedded});
+                            signal.increment, use.signals == 1 ? use.per_pass : 0,
+                            static_cast<uint16_t>(signal.rank), embedded});
   }
 
   const Plan& plan_;

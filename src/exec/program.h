@@ -33,6 +33,7 @@ struct WaitCode {
 struct SignalCode {
   uint32_t counter;  // id at the owner; the slot's index when embedded
   uint32_t increment;
+  uint32_t per_pass;  // of a counter that only this signal raises; 0: others raise it too
   uint16_t rank;
   bool embedded;
 };

@@ -1,12 +1,14 @@
 #include "sync/counter.h"
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 
 #ifndef SYS_futex_waitv
@@ -30,7 +32,28 @@ struct WaitElement {
 };
 constexpr uint32_t kFutex32 = 2;  // FUTEX2_SIZE_U32, shared between processes
 
+int membarrier(int command) { return static_cast<int>(syscall(SYS_membarrier, command, 0, 0)); }
+
+bool has_barrier() {
+  static const bool has = [] {
+    const int commands = membarrier(MEMBARRIER_CMD_QUERY);
+    return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0;
+  }();
+  return has;
+}
+
 }  // namespace
+
+void register_adders() {
+  if (has_barrier()) membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+}
+
+uint32_t Doorbell::prepare() {
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  const uint32_t ticket = bells_.load(std::memory_order_acquire);
+  if (has_barrier()) membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);  // (b)
+  return ticket;
+}
 
 void Doorbell::wake() {
   bells_.fetch_add(1, std::memory_order_seq_cst);  // (d)
@@ -39,6 +62,7 @@ void Doorbell::wake() {
 
 void sleep_any(const Sleeper* sleepers, int count, std::chrono::nanoseconds timeout) {
   if (count == 0) return;
+  if (!has_barrier()) timeout = std::min<std::chrono::nanoseconds>(timeout, kCautiousSleep);
   if (count > 1 && count <= kMaxSleepers) {
     WaitElement elements[kMaxSleepers];
     for (int i = 0; i < count; ++i) {
@@ -52,7 +76,7 @@ void sleep_any(const Sleeper* sleepers, int count, std::chrono::nanoseconds time
     if (syscall(SYS_futex_waitv, elements, count, 0, &at, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS)
       return;
   }
-  if (count > 1) timeout = std::min<std::chrono::nanoseconds>(timeout, std::chrono::milliseconds(1));
+  if (count > 1) timeout = std::min<std::chrono::nanoseconds>(timeout, kCautiousSleep);
   const timespec relative = to_timespec(timeout);
   syscall(SYS_futex, &sleepers[0].doorbell->bells_, FUTEX_WAIT, sleepers[0].ticket, &relative, nullptr,
           0);

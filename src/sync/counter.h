@@ -12,11 +12,13 @@
 // Guarantee: what an adder wrote before publish() is visible to a waiter after reached() returned true.
 //
 // Invariants relied upon
-//   (a) value_ is only increased, by atomic adds: targets reached stay reached.
-//   (b) A sleeper raises sleepers_ and passes a seq_cst fence (both in prepare()) before its last look at the counters, so that any acquire
-//       look will do.
-//   (c) An adder's add and its look at sleepers_ are seq_cst, in this order. If the last look of (b) misses the add, the fence precedes the
-//       add in the total order, so the adder sees the raised sleepers_: no wake-up is lost.
+//   (a) value_ is only increased, by atomic adds, or by stores of a larger value where there is one adder: targets reached stay reached.
+//   (b) A sleeper raises sleepers_, then passes a barrier on every processor that runs a registered process (the kernel's membarrier), then
+//       looks at the counters once more; the first two in prepare().
+//   (c) An adder stores its value before it looks at sleepers_, in program order; no fence of its own. When the barrier of (b) hits its
+//       processor it is either before the store, and then its look comes after sleepers_ was raised; or after it, and then the sleeper's last
+//       look sees the value. So no wake-up is lost, and adders, who are many and hurried, do not pay for sleepers, who are neither.
+//       Where the kernel has no membarrier a wake-up may be lost: sleeps are then cut to kCautiousSleep.
 //   (d) bells_ changes before every wake, and the kernel compares it with the value that the sleeper read in prepare():
 //       a ring between prepare() and the sleep makes the sleep return at once.
 #pragma once
@@ -32,8 +34,11 @@ inline constexpr size_t kCacheLine = 64;
 
 class Counter {
  public:
-  // Adds n; any number of adders. Release of all earlier writes; seq_cst for (c).
-  void publish(uint64_t n) { value_.fetch_add(n, std::memory_order_seq_cst); }
+  // Adds n; any number of adders. Release of all earlier writes.
+  void publish(uint64_t n) { value_.fetch_add(n, std::memory_order_release); }
+
+  // The only adder raises the counter to `value`. Release; does not wait for the line to arrive.
+  void publish_value(uint64_t value) { value_.store(value, std::memory_order_release); }
 
   // Acquire: pairs with the release of every add that the value includes.
   bool reached(uint64_t target) const { return value_.load(std::memory_order_acquire) >= target; }
@@ -57,17 +62,12 @@ class alignas(kCacheLine) Doorbell {
  public:
   // Wakes the sleeper, if there is one. Call after the publish it announces (c). One load of a line that is rarely written.
   void ring() {
-    if (sleepers_.load(std::memory_order_seq_cst) != 0) wake();
+    if (sleepers_.load(std::memory_order_relaxed) != 0) wake();  // (c)
   }
 
   // Announces a sleep (b). Look at every counter once more after it, then sleep() or leave it; cancel() in either case.
-  uint32_t prepare() {
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    const uint32_t ticket = bells_.load(std::memory_order_seq_cst);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // (b)
-    return ticket;
-  }
-  void cancel() { sleepers_.fetch_sub(1, std::memory_order_seq_cst); }
+  uint32_t prepare();
+  void cancel() { sleepers_.fetch_sub(1, std::memory_order_relaxed); }  // a late wake-up is harmless
 
  private:
   friend void sleep_any(const struct Sleeper* sleepers, int count, std::chrono::nanoseconds timeout);
@@ -88,8 +88,14 @@ struct Sleeper {
 inline constexpr int kMaxSleepers = 128;
 
 // Sleeps until one of the doorbells rings after its prepare(), a signal arrives or the time is over; spurious returns are possible.
-// Where the kernel cannot wait for several words, or there are more than kMaxSleepers, sleeps on the first for a millisecond at most.
+// Where the kernel cannot wait for several words, or there are more than kMaxSleepers, sleeps on the first for kCautiousSleep at most.
 void sleep_any(const Sleeper* sleepers, int count, std::chrono::nanoseconds timeout);
+
+// Makes this process's adders subject to the barrier of (b); call once per process before its first add. Idempotent.
+void register_adders();
+
+// Longest sleep where wake-ups may be lost.
+inline constexpr std::chrono::milliseconds kCautiousSleep{1};
 
 // For spinning: tells the core that this is a spin loop.
 void pause();
