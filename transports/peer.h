@@ -1,4 +1,5 @@
-// What the transports know of a rank and of a buffer it announced. Bytes and processes, no collectives (I9).
+// What the transports know of a rank and of a buffer it announced. Bytes and processes, no
+// collectives (I9).
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ Status give_birth(const Birth& birth) {
 
 Job blocking_job(Birth birth) {
   *birth.out = nullptr;
-  return {[birth] { return give_birth(birth); },
+  return {nullptr, [birth] { return give_birth(birth); },
           [birth](bool all_succeeded) {
             if (all_succeeded)
               *birth.out = birth.child.handle;
@@ -54,7 +54,8 @@ Job blocking_job(Birth birth) {
 
 Job background_job(Birth birth, std::function<Status(Stream::Task)> start) {
   *birth.out = birth.child.handle;
-  return {[birth, start = std::move(start)]() -> Status {
+  return {nullptr,
+          [birth, start = std::move(start)]() -> Status {
             const Status status = start([birth] { return give_birth(birth); });
             return status.ok() ? in_progress() : status;
           },

@@ -57,7 +57,7 @@ Status Clique::finalize(std::shared_ptr<Communicator> comm) {
   }
   std::vector<Job> jobs;
   for (const std::shared_ptr<Communicator>& one : all)
-    jobs.push_back({[one] { return one->finalize(); }, nullptr});
+    jobs.push_back({nullptr, [one] { return one->finalize(); }, nullptr});
   return run_jobs(std::move(jobs));
 }
 

@@ -103,6 +103,7 @@ Status derive(const DeriveRequest& request) {
   bool blocking = true;
   Result<Job> job = job_for(request, &blocking);
   if (!job.ok()) return job.status();
+  job->communicator = request.parent;
   return run_or_collect(std::move(job).value(), blocking);
 }
 

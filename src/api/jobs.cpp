@@ -1,5 +1,6 @@
 #include "api/jobs.h"
 
+#include <algorithm>
 #include <system_error>
 #include <thread>
 
@@ -10,14 +11,23 @@ namespace {
 
 bool good(const Status& status) { return status.ok() || status.code() == Code::kInProgress; }
 
-// Jobs whose thread cannot be started fail; the others then end at their deadlines.
-void start(std::vector<std::thread>* threads, const Job& job, Status* status) {
-  try {
-    threads->emplace_back([&job, status] { *status = job.run(); });
-  } catch (const std::system_error& error) {
-    *status =
-        fail(Code::kSystem, "cannot start a helper thread: {}. Check ulimit -u.", error.what());
+// Positions of jobs that run one after the other.
+using Chain = std::vector<size_t>;
+
+std::vector<Chain> chains_of(const std::vector<Job>& jobs) {
+  std::vector<Chain> chains;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const auto same = std::find_if(chains.begin(), chains.end(), [&](const Chain& chain) {
+      return jobs[i].communicator != nullptr &&
+             jobs[chain.front()].communicator == jobs[i].communicator;
+    });
+    (same != chains.end() ? *same : chains.emplace_back()).push_back(i);
   }
+  return chains;
+}
+
+void run_chain(const Chain& chain, const std::vector<Job>& jobs, std::vector<Status>* outcomes) {
+  for (const size_t i : chain) (*outcomes)[i] = jobs[i].run();
 }
 
 }  // namespace
@@ -25,9 +35,19 @@ void start(std::vector<std::thread>* threads, const Job& job, Status* status) {
 Status run_jobs(std::vector<Job> jobs) {
   if (jobs.empty()) return {};
   std::vector<Status> outcomes(jobs.size());
+  const std::vector<Chain> chains = chains_of(jobs);
   std::vector<std::thread> threads;
-  for (size_t i = 1; i < jobs.size(); ++i) start(&threads, jobs[i], &outcomes[i]);
-  outcomes[0] = jobs[0].run();
+  for (size_t c = 1; c < chains.size(); ++c) {
+    try {
+      threads.emplace_back([&, c] { run_chain(chains[c], jobs, &outcomes); });
+    } catch (const std::system_error& error) {
+      // These fail; the others then end at their deadlines.
+      for (const size_t i : chains[c])
+        outcomes[i] =
+            fail(Code::kSystem, "cannot start a helper thread: {}. Check ulimit -u.", error.what());
+    }
+  }
+  run_chain(chains[0], jobs, &outcomes);
   for (std::thread& thread : threads) thread.join();
 
   Status result;

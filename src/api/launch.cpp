@@ -1,6 +1,7 @@
 #include "api/launch.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <vector>
 
@@ -92,11 +93,9 @@ Status run_here(const std::vector<const Party*>& parties) {
     works.insert(works.end(), party->works.begin(), party->works.end());
     if (party->state->ordered) turns.emplace_back(&party->state->turns, party->state->turns.take());
   }
-  if (works.empty()) return {};
-  for (const auto& [turn, ticket] : turns) turn->wait(ticket);
-  const Status status = execute(works);
-  for (const auto& [turn, ticket] : turns) turn->done();
-  return status;
+  std::deque<Turn> held;  // ends with the scope, whatever happens
+  for (const auto& [turn, ticket] : turns) held.emplace_back(turn, ticket);
+  return execute(works);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ Status finalize(ncclComm_t comm) {
     if (Status status = check_finalizable(*lock.value()); !status.ok()) return status;
     blocking = lock.value()->blocking();
   }
-  return run_or_collect({[comm] { return finalize_now(comm); }, nullptr}, blocking);
+  return run_or_collect({comm, [comm] { return finalize_now(comm); }, nullptr}, blocking);
 }
 
 Status destroy(ncclComm_t comm) {
@@ -82,7 +82,7 @@ Status abort(ncclComm_t comm) {
   if (!lock.ok()) return lock.status();
   // It may have become ready in between.
   if (seen->comm == nullptr && lock.value()->comm != nullptr) lock.value()->comm->abort();
-  drain(&*lock.value());
+  // What is still queued behind other work keeps the state alive and ends at once in its turn.
   lock.value().release();
   return {};
 }

@@ -117,11 +117,12 @@ Status register_window(const WindowRequest& request) {
   if (Status status = check_window(request); !status.ok()) return status;
   *request.out = nullptr;
   const auto made = std::make_shared<ncclWindow_t>(nullptr);
-  return run_or_collect({[request, made] { return register_window_now(request, made.get()); },
-                         [out = request.out, made](bool all_succeeded) {
-                           if (all_succeeded) *out = *made;
-                         }},
-                        blocking);
+  return run_or_collect(
+      {request.comm, [request, made] { return register_window_now(request, made.get()); },
+       [out = request.out, made](bool all_succeeded) {
+         if (all_succeeded) *out = *made;
+       }},
+      blocking);
 }
 
 Status deregister_window_now(ncclComm_t comm, uintptr_t handle) {
@@ -146,8 +147,8 @@ Status deregister_window(ncclComm_t comm, ncclWindow_t window) {
   }
   if (window == nullptr) return {};
   const uintptr_t handle = reinterpret_cast<uintptr_t>(window);
-  return run_or_collect({[comm, handle] { return deregister_window_now(comm, handle); }, nullptr},
-                        blocking);
+  return run_or_collect(
+      {comm, [comm, handle] { return deregister_window_now(comm, handle); }, nullptr}, blocking);
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
-// Everything the environment says, read once when a communicator is created and never cached for the process (I11).
-// The only place that reads the environment.
+// Everything the environment says, read once when a communicator is created and never cached for
+// the process (I11). The only place that reads the environment.
 //
-// Sources, in order: the process environment; the file $NCCL_CONF_FILE, or ~/.nccl.conf; /etc/nccl.conf. Lines VAR=VALUE, '#' in column 0
-// starts a comment; a file never overrides what is set. Bad values are errors that name the variable, the text and what is allowed.
+// Sources, in order: the process environment; the file $NCCL_CONF_FILE, or ~/.nccl.conf;
+// /etc/nccl.conf. Lines VAR=VALUE, '#' in column 0 starts a comment; a file never overrides what is
+// set. Bad values are errors that name the variable, the text and what is allowed.
 #pragma once
 
-#include <cstdint>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,22 +18,26 @@
 namespace tessera {
 
 struct Config {
-  std::chrono::milliseconds timeout{30'000};    // TESSERA_TIMEOUT_MS: deadline of a wait for peers
-  std::string algorithm;                        // TESSERA_ALGO: force an algorithm by name ("": choose)
-  int64_t low_latency_max = -1;                 // TESSERA_LL_MAX bytes; -1: choose
-  int64_t slice_bytes = -1;                     // TESSERA_SLICE_BYTES: bytes of a block per pass; -1: choose
-  bool single_copy = true;                      // TESSERA_SINGLE_COPY=0: no process_vm_readv/writev
-  bool share_memory = true;                     // TESSERA_SHARE_MEMORY=0: do not map ncclMemAlloc memory of peers
-  int spin = -1;                                // TESSERA_SPIN: looks at a counter before yielding; -1: by ranks and cores
-  int blocking = -1;                            // NCCL_COMM_BLOCKING: -1 unset
-  std::string socket_ifname;                    // NCCL_SOCKET_IFNAME
-  std::string comm_id;                          // NCCL_COMM_ID host:port
-  log::Level debug = log::Level::kWarn;         // NCCL_DEBUG
-  std::string debug_file;                       // NCCL_DEBUG_FILE
+  std::chrono::milliseconds timeout{30'000};  // TESSERA_TIMEOUT_MS: deadline of a wait for peers
+  std::string algorithm;         // TESSERA_ALGO: force an algorithm by name ("": choose)
+  int64_t low_latency_max = -1;  // TESSERA_LL_MAX bytes; -1: choose
+  // TESSERA_SLICE_BYTES: bytes of a block per pass; -1: choose
+  int64_t slice_bytes = -1;
+  bool single_copy = true;  // TESSERA_SINGLE_COPY=0: no process_vm_readv/writev
+  // TESSERA_SHARE_MEMORY=0: do not map ncclMemAlloc memory of peers
+  bool share_memory = true;
+  // TESSERA_SPIN: looks at a counter before yielding; -1: by ranks and cores
+  int spin = -1;
+  int blocking = -1;                     // NCCL_COMM_BLOCKING: -1 unset
+  std::string socket_ifname;             // NCCL_SOCKET_IFNAME
+  std::string comm_id;                   // NCCL_COMM_ID host:port
+  log::Level debug = log::Level::kWarn;  // NCCL_DEBUG
+  std::string debug_file;                // NCCL_DEBUG_FILE
 
   static Result<Config> from_environment();
 
-  // The settings that all ranks must share, as (variable, value) texts in a fixed order; compared at init.
+  // The settings that all ranks must share, as (variable, value) texts in a fixed order; compared
+  // at init.
   std::vector<std::pair<std::string, std::string>> shared_settings() const;
 
   // One INFO line for each setting that differs from its default.

@@ -1,4 +1,5 @@
-// A point in time by which a wait must end (I6: no wait without one). Monotonic clock; copyable value.
+// A point in time by which a wait must end (I6: no wait without one). Monotonic clock; copyable
+// value.
 #pragma once
 
 #include <chrono>
@@ -9,7 +10,9 @@ class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
 
-  static Deadline after(std::chrono::nanoseconds duration) { return Deadline(Clock::now() + duration); }
+  static Deadline after(std::chrono::nanoseconds duration) {
+    return Deadline(Clock::now() + duration);
+  }
 
   bool passed() const { return Clock::now() >= at_; }
 
@@ -20,9 +23,7 @@ class Deadline {
   }
 
   // Time left in milliseconds, rounded up, as poll() wants it.
-  int left_ms() const {
-    return static_cast<int>((left().count() + 999'999) / 1'000'000);
-  }
+  int left_ms() const { return static_cast<int>((left().count() + 999'999) / 1'000'000); }
 
  private:
   explicit Deadline(Clock::time_point at) : at_(at) {}

@@ -2,10 +2,12 @@
 //   host:pid:tid [rank] NCCL INFO text
 //   (blank line) host:pid:tid [rank] file:line NCCL WARN text
 //
-// The level comes from NCCL_DEBUG (none, VERSION, WARN, INFO, TRACE; WARN when unset) and the target from NCCL_DEBUG_FILE (standard
-// error when unset; %h host, %p pid). Both are read when a communicator is created (Config) and handed to configure().
-// The text of the last warning of the process is kept for ncclGetLastError (at most 1023 characters).
-// Thread safety: every function may be called from any thread. Nothing here is called on the fast path.
+// The level comes from NCCL_DEBUG (none, VERSION, WARN, INFO, TRACE; WARN when unset) and the
+// target from NCCL_DEBUG_FILE (standard error when unset; %h host, %p pid). Both are read when a
+// communicator is created (Config) and handed to configure(). The text of the last warning of the
+// process is kept for ncclGetLastError (at most 1023 characters).
+// Thread safety: every function may be called from any thread. Nothing here is called on the fast
+// path.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,7 +1,8 @@
-// Outcomes. A Status is either ok or a code with a text a user can act on; Result<T> is a T or a Status.
+// Outcomes. A Status is either ok or a code with a text a user can act on; Result<T> is a T or a
+// Status.
 //
-// Rules: the first detector writes cause, ids and a hint into the message and logs it once; callers pass the Status up
-// unchanged. Nothing is swallowed. An ok Status never allocates.
+// Rules: the first detector writes cause, ids and a hint into the message and logs it once; callers
+// pass the Status up unchanged. Nothing is swallowed. An ok Status never allocates.
 // Thread safety: a value type; distinct objects may be used freely.
 #pragma once
 
@@ -23,11 +24,11 @@ enum class Code : uint8_t {
   kRemote,           // a peer died, aborted or could not be reached
   kTimeout,          // a deadline passed
   kInProgress,
-  kPlanInvalid,      // malformed plan: ids, shapes, caps, unknown fields
-  kPlanCoverage,     // an output chunk does not hold exactly the required contributions
-  kPlanCounter,      // signals and waits do not balance
+  kPlanInvalid,   // malformed plan: ids, shapes, caps, unknown fields
+  kPlanCoverage,  // an output chunk does not hold exactly the required contributions
+  kPlanCounter,   // signals and waits do not balance
   kPlanDeadlock,
-  kPlanRace,         // unordered conflicting accesses, overwrite before the last read included
+  kPlanRace,  // unordered conflicting accesses, overwrite before the last read included
 };
 
 const char* to_string(Code code);
@@ -58,7 +59,7 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}       // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
   Result(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return value_.has_value(); }

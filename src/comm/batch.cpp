@@ -8,8 +8,9 @@
 namespace tessera {
 namespace {
 
-// Added per finished call, so that moved() changes although a run's own count starts again from zero.
-constexpr uint64_t kMoves = uint64_t{1} << 32;
+// Added per finished call, so that moved() changes although a run's own count starts again from
+// zero.
+constexpr uint64_t kMoves = uint64_t{1} << 48;
 
 }  // namespace
 
@@ -49,13 +50,12 @@ Status Batch::match_self() {
   for (size_t i = 0; i < std::max(self_sends_.size(), self_receives_.size()); ++i) {
     if (i >= self_sends_.size() || i >= self_receives_.size()) {
       const bool sends = i < self_sends_.size();
-      return Status::error(Code::kInvalidUsage,
-                           "{}: {} to itself without the matching {} in the same group",
-                           core_.health->who(), sends ? "send" : "receive",
-                           sends ? "receive" : "send");
+      return Status::error(
+          Code::kInvalidUsage, "{}: {} to itself without the matching {} in the same group",
+          core_.health->who(), sends ? "send" : "receive", sends ? "receive" : "send");
     }
     const Call &send = *self_sends_[i], &receive = *self_receives_[i];
-    if (send.count != receive.count || send.type != receive.type) {
+    if (send.count * size_of(send.type) != receive.count * size_of(receive.type)) {
       return Status::error(Code::kInvalidUsage,
                            "{}: send to itself of {} {} meets a receive of {} {}",
                            core_.health->who(), send.count, to_string(send.type), receive.count,
@@ -96,6 +96,10 @@ Status Batch::close() {
 }
 
 void Batch::finish(Status status) {
+  if (!status.ok()) {
+    comm_.collective().abandon();
+    for (size_t i = 0; i < used_; ++i) queues_[i].run->abandon();
+  }
   status_ = std::move(status);
   done_ = true;
 }

@@ -1,5 +1,6 @@
-// What one call of execute() asks of one communicator: its collectives in order, and its sends and receives in order per
-// peer and direction, all progressing together. A state machine that never blocks.
+// What one call of execute() asks of one communicator: its collectives in order, and its sends and
+// receives in order per peer and direction, all progressing together. A state machine that never
+// blocks.
 //
 // One object per communicator, used again for every call, so that repeated calls allocate nothing.
 // Thread safety: one thread at a time.
@@ -25,9 +26,11 @@ class Batch {
   bool done() const { return done_; }
   const Status& status() const { return status_; }
 
-  // Opens the batch if it is not, and adds a call that must stay where it is until the batch is closed.
+  // Opens the batch if it is not, and adds a call that must stay where it is until the batch is
+  // closed.
   void add(const Call& call);
-  // After the last add(): transfers of the rank to itself are made now; they must match within the batch.
+  // After the last add(): transfers of the rank to itself are made now; they must match within the
+  // batch.
   void begin();
   // Lets everything go on as far as it can; true if anything moved.
   bool advance();

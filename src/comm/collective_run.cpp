@@ -18,6 +18,7 @@ CollectiveRun::CollectiveRun(Core& core, PlanStore& plans, Sharing& sharing)
       space_(0),
       rendezvous_(core, sharing),
       reduction_(core.ranks),
+      visit_(core),
       names_(core.ranks),
       inputs_(core.ranks),
       outputs_(core.ranks) {
@@ -73,8 +74,8 @@ void CollectiveRun::set_own_buffers() {
 }
 
 Status CollectiveRun::begin_eager() {
-  LinkedPlan*& plan = eager_[static_cast<size_t>(call_.collective)]
-                            [has_root(call_.collective) ? call_.root : 0];
+  LinkedPlan*& plan =
+      eager_[static_cast<size_t>(call_.collective)][has_root(call_.collective) ? call_.root : 0];
   if (plan == nullptr) {
     Result<Choice> choice = choose_eager(call_.collective, core_.site, core_.config);
     if (!choice.ok()) return choice.status();
@@ -122,6 +123,7 @@ Status CollectiveRun::choose_bulk_plan() {
       plans_.get(choice.value(), has_root(call_.collective) ? call_.root : -1);
   if (!plan.ok()) return plan.status();
   if (choice.value().algorithm->reach == Reach::kDirect) {
+    visit_.begin();
     for (size_t i = 0; i < parties_.size(); ++i) {
       const Announcement& theirs = rendezvous_.announcement(i);
       inputs_[parties_[i].rank] = sharing_.place(parties_[i].rank, theirs.input);
@@ -143,9 +145,9 @@ void CollectiveRun::start(LinkedPlan& plan) {
       slice >= call_.count ? 1 : (call_.count + slice - 1) / slice;  // no division when small
   space_.reserve(program.max_operands);
   space_.bind(core_.doorbells.data(), reduction_.prepare(call_, core_.ranks), element_bytes);
-  run_.start(program, {plan.regions.data(), inputs_.data(), outputs_.data(), plan.seen.data(), plan.next_pass,
-                       record_.fingerprint, call_.count, slice, static_cast<uint32_t>(passes),
-                       element_bytes});
+  run_.start(program, {plan.regions.data(), inputs_.data(), outputs_.data(), plan.seen.data(),
+                       plan.next_pass, record_.fingerprint, call_.count, slice,
+                       static_cast<uint32_t>(passes), element_bytes});
   plan.next_pass += passes;
   stage_ = Stage::kRunning;
 }
@@ -163,20 +165,30 @@ Progress CollectiveRun::advance(int spins) {
 
 Progress CollectiveRun::finish_step(Progress progress) {
   switch (progress) {
-    case Progress::kBlocked: return progress;
-    case Progress::kDone: stage_ = Stage::kIdle; return progress;
-    case Progress::kMismatch: return fail(core_.health->raise(mismatch()));
-    case Progress::kFailed: break;
+    case Progress::kBlocked:
+      return progress;
+    case Progress::kDone:
+      stage_ = Stage::kIdle;
+      visit_.end();
+      return progress;
+    case Progress::kMismatch:
+      return fail(core_.health->raise(mismatch()));
+    case Progress::kFailed:
+      break;
   }
-  return fail(core_.health->raise(
-      Status::error(Code::kRemote,
-                    "{}: {}: the memory of process {} could not be reached: {}; it may have ended",
-                    core_.health->who(), describe(record_), space_.error_pid(),
-                    std::strerror(space_.error()))));
+  return fail(core_.health->raise(Status::error(
+      Code::kRemote, "{}: {}: the memory of process {} could not be reached: {}; it may have ended",
+      core_.health->who(), describe(record_), space_.error_pid(), std::strerror(space_.error()))));
+}
+
+void CollectiveRun::abandon() {
+  repeatable_ = nullptr;
+  stage_ = Stage::kIdle;
+  visit_.end();
 }
 
 Progress CollectiveRun::fail(Status status) {
-  repeatable_ = nullptr;
+  abandon();
   status_ = std::move(status);
   stage_ = Stage::kIdle;
   return Progress::kFailed;
@@ -206,13 +218,15 @@ Status CollectiveRun::diagnose(bool overdue) {
   for (const Party& party : parties_) {
     if (Status s = disagreement(party.rank); !s.ok()) return s;
     const RankArea& area = core_.view.rank(party.rank);
+    // Who ended may have made the call before: the log is looked at after its end was seen.
+    const bool left = area.left.raised(), finalizing = area.finalizing.raised();
     const uint64_t last = area.calls.last();
     if (last >= record_.number) continue;
-    if (area.left.raised()) {
+    if (left) {
       return Status::error(Code::kRemote, "{}: {}: rank {} has destroyed its communicator",
                            core_.health->who(), describe(record_), party.rank);
     }
-    if (area.finalizing.raised()) {
+    if (finalizing) {
       return Status::error(Code::kInvalidUsage,
                            "{}: {}: rank {} has finalized the communicator after {} calls",
                            core_.health->who(), describe(record_), party.rank, last);
@@ -227,9 +241,10 @@ Status CollectiveRun::diagnose(bool overdue) {
     }
   }
   if (!overdue) return {};
-  const std::string where = stage_ == Stage::kRendezvous
-                                ? fmt::format("rank {} has not announced its buffers", rendezvous_.missing())
-                                : run_.blocked(space_, names_);
+  const std::string where =
+      stage_ == Stage::kRendezvous
+          ? fmt::format("rank {} has not announced its buffers", rendezvous_.missing())
+          : run_.blocked(space_, names_);
   return Status::error(Code::kTimeout, "{}: {} made no progress for {} ms: {}", core_.health->who(),
                        describe(record_), core_.config.timeout.count(), where);
 }

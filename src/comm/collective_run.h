@@ -3,7 +3,8 @@
 //   begin -> (eager) running -> done
 //   begin -> (bulk)  rendezvous -> running -> done
 //
-// Thread safety: one thread at a time. One collective at a time per object. Repeated eager calls allocate nothing.
+// Thread safety: one thread at a time. One collective at a time per object. Repeated eager calls
+// allocate nothing.
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 #include "comm/program_run.h"
 #include "comm/reduction.h"
 #include "comm/rendezvous.h"
+#include "comm/visit.h"
 
 namespace tessera {
 
@@ -26,6 +28,8 @@ class CollectiveRun {
   // kDone, kBlocked (call again), or kFailed: status() says why.
   Progress advance(int spins);
   const Status& status() const { return status_; }
+  // Ends a run that the communicator's error overtook.
+  void abandon();
 
   // Covers all calls begun so far; equal on ranks that agree.
   uint64_t fingerprint() const { return record_.fingerprint; }
@@ -35,8 +39,8 @@ class CollectiveRun {
   uint64_t moved() const { return rendezvous_.moved() + run_.moved(); }
   bool idle() const { return stage_ == Stage::kIdle; }
 
-  // For a run that stands still: the fault that explains it, if one can be seen (ranks disagree, a peer has left); else ok.
-  // `overdue`: the deadline has passed; then it is never ok.
+  // For a run that stands still: the fault that explains it, if one can be seen (ranks disagree, a
+  // peer has left); else ok. `overdue`: the deadline has passed; then it is never ok.
   Status diagnose(bool overdue);
 
  private:
@@ -60,10 +64,12 @@ class CollectiveRun {
   ProgramRun run_;
   Rendezvous rendezvous_;
   ReductionSetup reduction_;
+  Visit visit_;
   Stage stage_ = Stage::kIdle;
-  LinkedPlan* repeatable_ = nullptr;  // plan of the last call, if it was eager: the same call again needs no set-up
+  // plan of the last call, if it was eager: the same call again needs no set-up
+  LinkedPlan* repeatable_ = nullptr;
   Call call_;
-  CallRecord record_;  // of the last call
+  CallRecord record_;           // of the last call
   uint64_t announcements_ = 0;  // bulk collectives begun
   Status status_;
   std::vector<Party> parties_;

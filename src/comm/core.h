@@ -1,4 +1,5 @@
-// What the parts of a communicator share: its members, its segment, its health. One object per rank and communicator.
+// What the parts of a communicator share: its members, its segment, its health. One object per rank
+// and communicator.
 #pragma once
 
 #include <memory>
@@ -36,11 +37,13 @@ struct Core {
   std::unique_ptr<FdMailbox> mailbox;
   std::vector<Doorbell*> doorbells;  // by rank
   bool one_process = false;          // all ranks in this process
-  bool single_copy = false;          // every pair may read and write each other's memory through the kernel
+  // every pair may read and write each other's memory through the kernel
+  bool single_copy = false;
   Site site;
-  int spins = 0;                     // looks at an unmet wait before other work or a yield
-  int yields = 0;                    // before a sleep
-  std::vector<uint64_t> set_up;      // set-up messages exchanged with each peer while forming (as many each way)
+  int spins = 0;   // looks at an unmet wait before other work or a yield
+  int yields = 0;  // before a sleep
+  // set-up messages exchanged with each peer while forming (as many each way)
+  std::vector<uint64_t> set_up;
 
   RankArea& area() const { return view.rank(rank); }
   bool same_process(int peer) const { return peers[peer].process == peers[rank].process; }

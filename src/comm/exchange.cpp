@@ -38,12 +38,16 @@ Status Exchange::gather(std::span<const int> members, const void* mine, void* al
       continue;
     }
     SetupBox& box = core_.view.pair(core_.rank, peer).setup;
-    if (Status s = await(box.posted.counter, taken_[peer] + 1, peer, what, deadline); !s.ok())
-      return s;
-    std::memcpy(to, box.payload.data(), bytes);
-    box.taken.counter.publish(1);
-    ++taken_[peer];
-    core_.doorbells[peer]->ring();
+    // What an earlier set-up call that failed left in the box is passed over.
+    for (bool ours = false; !ours;) {
+      if (Status s = await(box.posted.counter, taken_[peer] + 1, peer, what, deadline); !s.ok())
+        return s;
+      ours = box.occasion == occasion;
+      if (ours) std::memcpy(to, box.payload.data(), bytes);
+      box.taken.counter.publish(1);
+      ++taken_[peer];
+      core_.doorbells[peer]->ring();
+    }
   }
   return {};
 }
@@ -62,12 +66,15 @@ Status Exchange::await(const Counter& counter, uint64_t target, int peer, const 
     }
     Doorbell* const own[] = {core_.doorbells[core_.rank]};
     Idle::sleep(own, [&] { return counter.value() >= target; });
+    // Who ended may have done its part before: the counter is looked at after its end was seen.
+    const bool dead = core_.health->peer_dead(peer);
+    const bool left = core_.view.rank(peer).left.raised();
     if (counter.reached(target)) return {};
-    if (core_.health->peer_dead(peer)) {
+    if (dead) {
       return Status::error(Code::kRemote, "{}: {}: the process of rank {} has ended",
                            core_.health->who(), what, peer);
     }
-    if (core_.view.rank(peer).left.raised()) {
+    if (left) {
       return Status::error(Code::kRemote, "{}: {}: rank {} has destroyed its communicator",
                            core_.health->who(), what, peer);
     }

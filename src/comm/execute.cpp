@@ -1,5 +1,6 @@
 // Runs works in the caller's thread: the batches of all communicators named make progress together.
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "comm/batch.h"
@@ -12,13 +13,8 @@ namespace {
 
 HostCommunicator& host_rank(Communicator* comm) { return *static_cast<HostCommunicator*>(comm); }
 
-Status run_collective(HostCommunicator& comm, const Call& call) {
-  Core& core = comm.core();
-  CollectiveRun& run = comm.collective();
-  if (!core.health->good()) return core.health->status();
-  if (Status s = run.begin(call); !s.ok()) return core.health->raise(s);
-  Progress progress = run.advance(core.spins);
-  if (progress == Progress::kDone) return {};
+// Until the collective is done or has failed, or the communicator has.
+Status wait_for(CollectiveRun& run, Core& core, Progress progress) {
   Idle idle(core.yields);
   Watch watch(core);
   while (progress == Progress::kBlocked) {
@@ -40,7 +36,22 @@ Status run_collective(HostCommunicator& comm, const Call& call) {
     progress = run.advance(core.spins);
     if (run.moved() != before) idle.reset();
   }
-  return progress == Progress::kDone ? Status() : run.status();
+  return run.status();
+}
+
+Status run_collective(HostCommunicator& comm, const Call& call) {
+  Core& core = comm.core();
+  CollectiveRun& run = comm.collective();
+  if (!core.health->good()) return core.health->status();
+  if (Status s = run.begin(call); !s.ok()) return core.health->raise(s);
+  const Progress progress = run.advance(core.spins);
+  if (progress == Progress::kDone) return {};
+  Status status = wait_for(run, core, progress);
+  if (!status.ok()) {
+    run.abandon();
+    await_visitors(core);
+  }
+  return status;
 }
 
 using Batches = std::vector<Batch*>;
@@ -89,6 +100,11 @@ Status execute(std::span<const Work> works) {
   if (works.size() == 1 && works[0].call.collective != Collective::kSendRecv)
     return run_collective(host_rank(works[0].comm), works[0].call);
   Batches batches;
+  const auto close = [&](Batches* opened) {  // also when an allocation fails on the way
+    for (Batch* batch : *opened)
+      if (batch->open()) static_cast<void>(batch->close());
+  };
+  const std::unique_ptr<Batches, decltype(close)> guard(&batches, close);
   for (const Work& work : works) {
     Batch& batch = host_rank(work.comm).batch();
     if (!batch.open()) batches.push_back(&batch);
@@ -98,6 +114,7 @@ Status execute(std::span<const Work> works) {
   Status first;
   for (Batch* batch : batches) {
     Status status = batch->close();
+    if (!status.ok()) await_visitors(batch->core());
     if (first.ok()) first = std::move(status);
   }
   return first;

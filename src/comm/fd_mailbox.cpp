@@ -171,6 +171,8 @@ Status FdMailbox::send(const std::string& to, int fd, uint64_t tag, Deadline dea
                            rank_, fd, to, std::strerror(error));
     }
     if (deadline.passed()) {
+      // Two that only try must not fill each other's queues for ever.
+      if (Status status = drain(); !status.ok()) return status;
       return Status::error(Code::kTimeout,
                            "rank {} cannot pass a descriptor to socket {}: its owner does not take "
                            "its messages ({})",

@@ -28,13 +28,20 @@ cpu_set_t usable_cores() {
   return set;
 }
 
-// Where every rank can have a core of its own, waiting ranks spin for some microseconds between yields (the scheduler may have put two on one
-// core all the same); else they give the core away almost at once (I10).
+// Where every rank can have a core of its own, waiting ranks spin for some microseconds between
+// yields (the scheduler may have put two on one core all the same); else they give the core away
+// almost at once (I10).
 void choose_patience(Core& core, int cores) {
   const bool enough_cores = core.ranks <= cores;
   core.site = {core.ranks, !enough_cores};
   core.spins = core.config.spin >= 0 ? core.config.spin : (enough_cores ? 100 : 3);
   core.yields = 60;
+}
+
+// Memory for everything before the arenas, before anybody touches it.
+Status commit_areas(const Fd& fd, int ranks) {
+  const SegmentView layout(nullptr, ranks, arena_bytes(ranks));
+  return shm::commit(fd, 0, layout.arena_offset(0));
 }
 
 Status share_segment(Core& core, Deadline deadline) {
@@ -43,6 +50,7 @@ Status share_segment(Core& core, Deadline deadline) {
     Result<Fd> made = shm::create(SegmentView::bytes(core.ranks, arena_bytes(core.ranks)));
     if (!made.ok()) return made.status();
     fd = std::move(made).value();
+    if (Status s = commit_areas(fd, core.ranks); !s.ok()) return s;
     for (int peer = 1; peer < core.ranks; ++peer) {
       if (Status s = core.mailbox->send(core.socket_names[peer], fd.get(), kSegmentTag, deadline);
           !s.ok())
@@ -60,7 +68,6 @@ Status share_segment(Core& core, Deadline deadline) {
   if (core.segment->bytes() < SegmentView::bytes(core.ranks, arena_bytes(core.ranks)))
     return Status::error(Code::kInternal, "shared segment is smaller than its layout");
   if (core.rank == 0) {
-    if (Status s = core.segment->commit(0, core.view.arena_offset(0)); !s.ok()) return s;
     core.view.header().ranks = static_cast<uint64_t>(core.ranks);
     core.view.header().arena_bytes = arena_bytes(core.ranks);
     core.view.header().magic = kMagic;

@@ -1,4 +1,5 @@
-// Forms a communicator's core from agreed members: creates or receives the segment, maps it, probes what the machine allows.
+// Forms a communicator's core from agreed members: creates or receives the segment, maps it, probes
+// what the machine allows.
 #pragma once
 
 #include <memory>
@@ -11,12 +12,13 @@
 
 namespace tessera {
 
-// All members call it with the same list (ranks 0 .. n-1) and secret; `rank` is the own. Rank 0 makes the segment.
+// All members call it with the same list (ranks 0 .. n-1) and secret; `rank` is the own. Rank 0
+// makes the segment.
 Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOptions& options,
                                    Deadline deadline);
 
-// A communicator among `members` (ranks of `parent`, in the order of their new ranks) of which the own rank is one.
-// `exchange` is the parent's.
+// A communicator among `members` (ranks of `parent`, in the order of their new ranks) of which the
+// own rank is one. `exchange` is the parent's.
 class Exchange;
 Result<std::unique_ptr<Core>> form_child(Core& parent, Exchange& exchange,
                                          const std::vector<int>& members, const char* what,

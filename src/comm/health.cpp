@@ -64,8 +64,9 @@ Status Health::look() {
   if (!good()) return status();
   if (liveness_.dead() < 0) return {};
   for (int dead = 0; dead < ranks_; ++dead) {
-    // Who destroyed its communicator has done its part and may end; a call that needs it says so itself.
-    if (view_.rank(dead).left.raised() || !liveness_.dead(dead)) continue;
+    // Who destroyed its communicator has done its part and may end; a call that needs it says so
+    // itself.
+    if (!liveness_.dead(dead) || view_.rank(dead).left.raised()) continue;  // in this order
     return raise(
         Status::error(Code::kRemote,
                       "{}: the process of rank {} has ended; shrink the communicator to go "

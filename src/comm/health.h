@@ -1,5 +1,5 @@
-// The state of a communicator's health, shared by its ranks: the first error, who is alive, who has left.
-// Whoever finds a fault raises it; all ranks then end their waits with the same text.
+// The state of a communicator's health, shared by its ranks: the first error, who is alive, who has
+// left. Whoever finds a fault raises it; all ranks then end their waits with the same text.
 // Thread safety: any thread.
 #pragma once
 
@@ -17,12 +17,16 @@ class Health {
   Health(SegmentView view, int rank, int ranks, std::string name, Liveness liveness);
 
   // True while nothing is known to be wrong. A few loads of lines that are rarely written.
-  bool good() const { return !aborted_.raised() && !revoked_.raised() && !header_->error.claimed(); }
+  bool good() const {
+    return !aborted_.raised() && !revoked_.raised() && !header_->error.claimed();
+  }
 
-  // The reason why not; ok while good. A peer that died while it wrote its reason is reported as such.
+  // The reason why not; ok while good. A peer that died while it wrote its reason is reported as
+  // such.
   Status status() const;
 
-  // Makes `status` the communicator's error, unless there is one, wakes all ranks and returns the error that holds now.
+  // Makes `status` the communicator's error, unless there is one, wakes all ranks and returns the
+  // error that holds now.
   Status raise(const Status& status);
 
   // Looks for dead or departed peers; costs system calls. ok, or the error it raised.

@@ -10,7 +10,8 @@
 namespace tessera {
 namespace {
 
-Result<std::unique_ptr<Communicator>> wrap(Result<std::unique_ptr<Core>> core, CommOptions options) {
+Result<std::unique_ptr<Communicator>> wrap(Result<std::unique_ptr<Core>> core,
+                                           CommOptions options) {
   if (!core.ok()) {
     log::warn(-1, "{}", core.status().message());
     return core.status();
@@ -74,9 +75,8 @@ Result<std::unique_ptr<Communicator>> HostCommunicator::split(int color, int key
   for (int rank : everyone()) {
     if (wishes.value()[rank].color == color) members.push_back(rank);
   }
-  std::stable_sort(members.begin(), members.end(), [&](int a, int b) {
-    return wishes.value()[a].key < wishes.value()[b].key;
-  });
+  std::stable_sort(members.begin(), members.end(),
+                   [&](int a, int b) { return wishes.value()[a].key < wishes.value()[b].key; });
   return wrap(form_child(*core_, exchange_, members, "split", options, until), options);
 }
 

@@ -1,8 +1,10 @@
-// How a thread waits when nothing it drives can go on: a few yields, then a sleep on the doorbells of all ranks it drives (I10).
+// How a thread waits when nothing it drives can go on: a few yields, then a sleep on the doorbells
+// of all ranks it drives (I10).
 //
-// Use: call next() after each fruitless round; reset() after a fruitful one. On kSleep: sleep(doorbells, look), where `look` tries once more
-// and returns true if it got on (then there is no sleep). sleep() returns after kLongestSleep at the latest, so that health and
-// deadlines are looked after (I6).
+// Use: call next() after each fruitless round; reset() after a fruitful one. On kSleep:
+// sleep(doorbells, look), where `look` tries once more and returns true if it got on (then there is
+// no sleep). sleep() returns after kLongestSleep at the latest, so that health and deadlines are
+// looked after (I6).
 #pragma once
 
 #include <algorithm>

@@ -23,14 +23,16 @@ PairRun::PairRun(Core& core, PlanStore& plans, Sharing& sharing, int peer, bool 
       peer_(peer),
       receives_(receives),
       space_(0),
-      rendezvous_(core, sharing) {
+      rendezvous_(core, sharing),
+      visit_(core) {
   const PairArea& theirs = core.view.pair(core.rank, peer);
   party_ = {peer, receives ? &theirs.send_board : &theirs.receive_board};
   const int members[2] = {receives ? peer : core.rank, receives ? core.rank : peer};
   names_.assign(members, members + 2);
   for (int side = 0; side < 2; ++side) {
     const int other = members[1 - side];
-    const size_t index = static_cast<size_t>(other) * 2 + side;  // by the other end and the own role
+    // by the other end and the own role
+    const size_t index = static_cast<size_t>(other) * 2 + side;
     std::byte* base = core.view.arena(members[side]) + index * kPairRegionBytes;
     for (int protocol = 0; protocol < kProtocols; ++protocol)
       regions_[protocol][side] = base + kOffsets[protocol];
@@ -69,6 +71,13 @@ Status PairRun::start(const Choice& choice, Protocol protocol) {
                          "TESSERA_SLICE_BYTES",
                          core_.health->who(), choice.slot_bytes);
   }
+  if (!committed_[protocol]) {
+    for (std::byte* region : regions_[protocol]) {
+      const auto offset = static_cast<size_t>(region - core_.segment->base());
+      if (Status s = core_.segment->commit(offset, region_bytes(program)); !s.ok()) return s;
+    }
+    committed_[protocol] = true;
+  }
   const auto element_bytes = static_cast<uint32_t>(size_of(call_.type));
   const size_t slot_elements = (program.slot_stride - sizeof(SlotHeader)) / element_bytes;
   const size_t slice = slot_elements == 0 ? call_.count : slot_elements * program.chunks_per_block;
@@ -76,9 +85,9 @@ Status PairRun::start(const Choice& choice, Protocol protocol) {
   space_.reserve(program.max_operands);
   space_.bind(doorbells_, {}, element_bytes);
   seen_[protocol].resize(program.waits.size());
-  run_.start(program, {regions_[protocol], inputs_, outputs_, seen_[protocol].data(), next_pass_[protocol],
-                       record_.fingerprint, call_.count, slice, static_cast<uint32_t>(passes),
-                       element_bytes});
+  run_.start(program, {regions_[protocol], inputs_, outputs_, seen_[protocol].data(),
+                       next_pass_[protocol], record_.fingerprint, call_.count, slice,
+                       static_cast<uint32_t>(passes), element_bytes});
   next_pass_[protocol] += passes;
   stage_ = Stage::kRunning;
   return {};
@@ -95,15 +104,14 @@ Progress PairRun::advance(int spins) {
   BulkCall bulk;
   bulk.collective = Collective::kSendRecv;
   bulk.block_bytes = call_.count * size_of(call_.type);
-  bulk.access = mapped              ? Access::kMapped
-                : core_.single_copy ? Access::kSingleCopy
-                                    : Access::kNone;
+  bulk.access = mapped ? Access::kMapped : core_.single_copy ? Access::kSingleCopy : Access::kNone;
   Site pair = core_.site;
   pair.ranks = 2;
   Result<Choice> choice = choose_bulk(bulk, pair, core_.config);
   if (!choice.ok()) return fail(core_.health->raise(choice.status()));
   const bool direct = choice.value().algorithm->reach == Reach::kDirect;
   const Announcement& theirs = rendezvous_.announcement(0);
+  if (direct) visit_.begin();
   if (direct && receives_) inputs_[0] = sharing_.place(peer_, theirs.input);
   if (direct && !receives_) outputs_[1] = sharing_.place(peer_, theirs.output);
   if (Status s = start(choice.value(), direct ? kDirect : kStaged); !s.ok())
@@ -113,8 +121,12 @@ Progress PairRun::advance(int spins) {
 
 Progress PairRun::finish_step(Progress progress) {
   switch (progress) {
-    case Progress::kBlocked: return progress;
-    case Progress::kDone: stage_ = Stage::kIdle; return progress;
+    case Progress::kBlocked:
+      return progress;
+    case Progress::kDone:
+      stage_ = Stage::kIdle;
+      visit_.end();
+      return progress;
     case Progress::kMismatch: {
       Status s = disagreement();
       if (s.ok()) {
@@ -123,15 +135,22 @@ Progress PairRun::finish_step(Progress progress) {
       }
       return fail(core_.health->raise(s));
     }
-    case Progress::kFailed: break;
+    case Progress::kFailed:
+      break;
   }
-  return fail(core_.health->raise(
-      Status::error(Code::kRemote, "{}: {}: the memory of rank {} (process {}) could not be reached: {}",
-                    core_.health->who(), describe(record_), peer_, space_.error_pid(),
-                    std::strerror(space_.error()))));
+  return fail(core_.health->raise(Status::error(
+      Code::kRemote, "{}: {}: the memory of rank {} (process {}) could not be reached: {}",
+      core_.health->who(), describe(record_), peer_, space_.error_pid(),
+      std::strerror(space_.error()))));
+}
+
+void PairRun::abandon() {
+  stage_ = Stage::kIdle;
+  visit_.end();
 }
 
 Progress PairRun::fail(Status status) {
+  abandon();
   status_ = std::move(status);
   stage_ = Stage::kIdle;
   return Progress::kFailed;
@@ -152,18 +171,20 @@ Status PairRun::disagreement() const {
 Status PairRun::diagnose(bool overdue) {
   if (Status s = disagreement(); !s.ok()) return s;
   const PairArea& theirs = core_.view.pair(core_.rank, peer_);
+  const bool left = core_.view.rank(peer_).left.raised();  // looked at before what it did
   const uint64_t last = (receives_ ? theirs.sends : theirs.receives).last();
-  if (last < record_.number && core_.view.rank(peer_).left.raised()) {
+  if (last < record_.number && left) {
     return Status::error(Code::kRemote, "{}: {}: rank {} has destroyed its communicator",
                          core_.health->who(), describe(record_), peer_);
   }
   if (!overdue) return {};
   if (last < record_.number) {
-    return Status::error(Code::kInvalidUsage,
-                         "{}: {} {} rank {}: no matching {} within {} ms; that rank made {} of them "
-                         "so far",
-                         core_.health->who(), describe(record_), receives_ ? "from" : "to", peer_,
-                         receives_ ? "send" : "receive", core_.config.timeout.count(), last);
+    return Status::error(
+        Code::kInvalidUsage,
+        "{}: {} {} rank {}: no matching {} within {} ms; that rank made {} of them "
+        "so far",
+        core_.health->who(), describe(record_), receives_ ? "from" : "to", peer_,
+        receives_ ? "send" : "receive", core_.config.timeout.count(), last);
   }
   return Status::error(
       Code::kTimeout, "{}: {} {} rank {} made no progress for {} ms: {}", core_.health->who(),

@@ -1,6 +1,8 @@
-// Sends and receives of one rank: state machines, one at a time per (peer, direction), in the order given.
+// Sends and receives of one rank: state machines, one at a time per (peer, direction), in the order
+// given.
 //
-//   eager  small: the sender puts into the receiver's slots without meeting it; a full ring of slots holds it up.
+//   eager  small: the sender puts into the receiver's slots without meeting it; a full ring of
+//          slots holds it up.
 //   bulk   both ends meet (rendezvous), then move: direct, or through slots.
 //
 // Regions of pairs lie at fixed places in the arenas: the same program serves every pair.
@@ -14,6 +16,7 @@
 #include "comm/plan_store.h"
 #include "comm/program_run.h"
 #include "comm/rendezvous.h"
+#include "comm/visit.h"
 
 namespace tessera {
 
@@ -25,6 +28,8 @@ class PairRun {
   Status begin(const Call& call);
   Progress advance(int spins);
   const Status& status() const { return status_; }
+  // Ends a run that the communicator's error overtook.
+  void abandon();
   uint64_t moved() const { return rendezvous_.moved() + run_.moved(); }
   Status diagnose(bool overdue);
 
@@ -47,6 +52,7 @@ class PairRun {
   ProgramRun run_;
   Rendezvous rendezvous_;
   Party party_;
+  Visit visit_;
   Stage stage_ = Stage::kIdle;
   Call call_;
   CallRecord record_;
@@ -54,8 +60,9 @@ class PairRun {
   uint64_t next_pass_[kProtocols] = {};
   std::vector<uint64_t> seen_[kProtocols];
   Status status_;
-  std::vector<int> names_;           // member (0 sends, 1 receives) -> rank
+  std::vector<int> names_;  // member (0 sends, 1 receives) -> rank
   std::byte* regions_[kProtocols][2] = {};
+  bool committed_[kProtocols] = {};
   host::Place inputs_[2], outputs_[2];
   Doorbell* doorbells_[2];
 };

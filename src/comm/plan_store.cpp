@@ -53,8 +53,11 @@ Result<LinkedPlan*> PlanStore::get(const Choice& choice, int root) {
                          to_string(choice.algorithm->collective), bytes,
                          core_.view.arena_bytes() - used_);
   }
-  if (Status s = core_.segment->commit(core_.view.arena_offset(core_.rank) + used_, bytes); !s.ok())
-    return s;
+  // Of all members: an eager peer writes before the owner links.
+  for (int rank = 0; rank < core_.ranks; ++rank) {
+    if (Status s = core_.segment->commit(core_.view.arena_offset(rank) + used_, bytes); !s.ok())
+      return s;
+  }
   for (int rank = 0; rank < core_.ranks; ++rank)
     linked->regions.push_back(core_.view.arena(rank) + used_);
   linked->seen.resize(linked->program.waits.size());

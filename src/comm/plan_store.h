@@ -1,7 +1,9 @@
 // The plans of a communicator, linked: built and verified once per process, linked once per rank.
 //
-// Regions are carved from the arenas in the order of first use. All ranks use the same plans in the same order (I7 checks it), so that all carve alike.
-// Thread safety: SharedPlans any thread; PlanStore one thread at a time. A store's linked plans stay where they are.
+// Regions are carved from the arenas in the order of first use. All ranks use the same plans in the
+// same order (I7 checks it), so that all carve alike.
+// Thread safety: SharedPlans any thread; PlanStore one thread at a time. A store's linked plans
+// stay where they are.
 #pragma once
 
 #include <map>
@@ -43,7 +45,8 @@ class PlanStore {
 
   // The linked plan of a collective over all ranks.
   Result<LinkedPlan*> get(const Choice& choice, int root);
-  // Programs of send/recv as the sending (side 0) or receiving (side 1) end; the same for every peer.
+  // Programs of send/recv as the sending (side 0) or receiving (side 1) end; the same for every
+  // peer.
   Result<const Program*> pair_program(const Choice& choice, int side);
 
  private:

@@ -35,7 +35,7 @@ Progress ProgramRun::advance(HostSpace& space, int spins) {
 
 uint64_t ProgramRun::moved() const {
   uint64_t moved = 0;
-  for (const LaneCursor& cursor : cursors_) moved += cursor.moved + uint64_t{cursor.wait};
+  for (const LaneCursor& cursor : cursors_) moved += (uint64_t{cursor.moved} << 16) + cursor.wait;
   return moved;
 }
 
@@ -61,10 +61,9 @@ std::string ProgramRun::blocked(HostSpace& space, const std::vector<int>& names)
     const WaitCode& wait = view_.waits[step.first_wait + at.wait];
     uint64_t target = 0;
     const Counter& counter = interpreter.waited(wait, run_.first_pass + at.slice, target);
-    return fmt::format(
-        "step {} of {}, slice {} of {}, waits for rank {} ({} {} at {}, needs {})", at.step + 1,
-        code.steps, at.slice + 1, run_.passes, names[wait.from],
-        wait.embedded ? "slot" : "counter", wait.counter, counter.value(), target);
+    return fmt::format("step {} of {}, slice {} of {}, waits for rank {} ({} {} at {}, needs {})",
+                       at.step + 1, code.steps, at.slice + 1, run_.passes, names[wait.from],
+                       wait.embedded ? "slot" : "counter", wait.counter, counter.value(), target);
   }
   return "no step waits";
 }

@@ -1,5 +1,6 @@
 // One epoch of a linked program on the host: the interpreter and the cursors of all lanes.
-// Thread safety: one thread at a time. start() and advance() do not allocate once as many lanes were seen.
+// Thread safety: one thread at a time. start() and advance() do not allocate once as many lanes
+// were seen.
 #pragma once
 
 #include <string>
@@ -28,7 +29,8 @@ class ProgramRun {
   uint64_t moved() const;
 
   // Program ranks whose signal the first blocked lane waits for, and a sentence about the wait:
-  // "step 3 of 5, slice 0 of 2, waits for rank 1 (counter at 4, needs 5)". Ranks are named by `names` (member -> rank).
+  // "step 3 of 5, slice 0 of 2, waits for rank 1 (counter at 4, needs 5)". Ranks are named by
+  // `names` (member -> rank).
   std::string blocked(HostSpace& space, const std::vector<int>& names) const;
   int blocked_on() const;  // member; -1 when not blocked
 

@@ -10,8 +10,13 @@ void Rendezvous::start(AnnouncementBoard& own, uint64_t number, std::span<const 
   seen_ = exchanged_ = 0;
   disagrees_ = false;
   if (theirs_.size() < parties.size()) theirs_.resize(parties.size());
-  mine_ = {call, input, output, scalar, sharing_.freed(peer),
-           sharing_.shareable(input) && sharing_.shareable(output), 0};
+  mine_ = {call,
+           input,
+           output,
+           scalar,
+           sharing_.freed(peer),
+           sharing_.shareable(input) && sharing_.shareable(output),
+           0};
   all_shareable_ = mine_.shareable != 0;
   own.entries[number % 2] = mine_;
   own.announced.counter.publish_value(number);
@@ -41,10 +46,18 @@ Result<bool> Rendezvous::share() {
     const int rank = parties_[party].rank;
     Result<bool> done = true;
     switch (exchanged_ / parties_.size()) {  // all gives come before all takes
-      case 0: done = sharing_.give(rank, mine_.input); break;
-      case 1: done = sharing_.give(rank, mine_.output); break;
-      case 2: done = sharing_.take(rank, theirs_[party].input); break;
-      default: done = sharing_.take(rank, theirs_[party].output); break;
+      case 0:
+        done = sharing_.give(rank, mine_.input);
+        break;
+      case 1:
+        done = sharing_.give(rank, mine_.output);
+        break;
+      case 2:
+        done = sharing_.take(rank, theirs_[party].input);
+        break;
+      default:
+        done = sharing_.take(rank, theirs_[party].output);
+        break;
     }
     if (!done.ok() || !done.value()) return done;
   }

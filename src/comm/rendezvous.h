@@ -1,5 +1,6 @@
-// The beginning of a bulk call: every party announces its call and buffers, compares those of the others with its own (I7), and exchanges
-// descriptors of shareable memory that a peer has not mapped yet.
+// The beginning of a bulk call: every party announces its call and buffers, compares those of the
+// others with its own (I7), and exchanges descriptors of shareable memory that a peer has not
+// mapped yet.
 // Thread safety: one thread at a time. advance() never blocks.
 #pragma once
 
@@ -21,7 +22,8 @@ class Rendezvous {
   Rendezvous(Core& core, Sharing& sharing) : core_(core), sharing_(sharing) {}
 
   // `number` of this announcement on `own` board, from 1; the parties' boards count alike.
-  // `peer` for a pair (its rank), -1 for all ranks. `parties` must live until the rendezvous is over.
+  // `peer` for a pair (its rank), -1 for all ranks. `parties` must live until the rendezvous is
+  // over.
   void start(AnnouncementBoard& own, uint64_t number, std::span<const Party> parties, int peer,
              const CallRecord& call, const BufferNote& input, const BufferNote& output,
              uint64_t scalar);

@@ -1,9 +1,11 @@
-// What lies where in a communicator's shared segment. Zeroed memory is the valid initial state of everything here.
+// What lies where in a communicator's shared segment. Zeroed memory is the valid initial state of
+// everything here.
 //
-//   | SegmentHeader | RankArea of rank 0, 1, ... | PairArea of (0,0), (0,1), ... | arena of rank 0 | arena of rank 1 | ...
+//   | SegmentHeader | RankArea of rank 0, 1, ... | PairArea of (0,0), (0,1), ... | arena of rank 0
+//   | arena of rank 1 | ...
 //
-// Pair areas are indexed by (owner, peer): what `peer` writes for `owner` to read. Arenas hold the regions of linked plans.
-// Only pages that are touched cost memory.
+// Pair areas are indexed by (owner, peer): what `peer` writes for `owner` to read. Arenas hold the
+// regions of linked plans. Only pages that are touched cost memory.
 #pragma once
 
 #include <array>
@@ -46,14 +48,16 @@ struct Announcement {
   CallRecord call;
   BufferNote input;
   BufferNote output;
-  uint64_t scalar = 0;       // this rank's PreMulSum factor
-  uint64_t freed = 0;        // an allocation whose mapping peers shall drop; 0: none
-  uint32_t shareable = 0;    // 1: all buffers of this call lie in shareable allocations (or there are none)
+  uint64_t scalar = 0;  // this rank's PreMulSum factor
+  uint64_t freed = 0;   // an allocation whose mapping peers shall drop; 0: none
+  // 1: all buffers of this call lie in shareable allocations (or there are none)
+  uint32_t shareable = 0;
   uint32_t reserved = 0;
 };
 
-// Announcements of one rank to all peers, or to one. Two entries suffice: announcement k + 1 says that its writer finished call k,
-// and it writes k + 2 only after all readers announced k + 1, having read k.
+// Announcements of one rank to all peers, or to one. Two entries suffice: announcement k + 1 says
+// that its writer finished call k, and it writes k + 2 only after all readers announced k + 1,
+// having read k.
 struct AnnouncementBoard {
   PaddedCounter announced;  // number of announcements made
   std::array<Announcement, 2> entries;
@@ -76,6 +80,8 @@ struct alignas(kCacheLine) RankArea {
   Doorbell doorbell;
   CallLog calls;
   AnnouncementBoard board;
+  // Runs of direct plans: while more have begun than ended, this rank may be inside peers' buffers.
+  PaddedCounter direct_begun, direct_ended;
   alignas(kCacheLine) Flag left;  // destroyed its communicator
   Flag finalizing;
 };
@@ -90,8 +96,8 @@ struct alignas(kCacheLine) SetupBox {
 
 struct alignas(kCacheLine) PairArea {
   SetupBox setup;
-  CallLog sends;     // written by peer: its sends to owner
-  CallLog receives;  // written by peer: its receives from owner
+  CallLog sends;                    // written by peer: its sends to owner
+  CallLog receives;                 // written by peer: its receives from owner
   AnnouncementBoard send_board;     // written by peer, for its sends to owner
   AnnouncementBoard receive_board;  // written by peer, for its receives from owner
 };

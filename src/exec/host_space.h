@@ -15,7 +15,8 @@
 
 namespace tessera {
 
-// What a reduction applies to raw inputs and finished results. Scales per member, null where there is none.
+// What a reduction applies to raw inputs and finished results. Scales per member, null where there
+// is none.
 struct Reduction {
   host::ReduceFn kernel = nullptr;  // null: the collective moves data only
   const void* const* scales = nullptr;
@@ -45,7 +46,8 @@ class HostSpace {
   void publish_value(Counter& counter, uint64_t value) { counter.publish_value(value); }
   void ring(uint16_t member) { doorbells_[member]->ring(); }
   void pause() const { tessera::pause(); }
-  // The slot's data will be read as soon as its counter is raised: have its first lines come along with the counter's.
+  // The slot's data will be read as soon as its counter is raised: have its first lines come along
+  // with the counter's.
   void expect(const SlotHeader* slot) const {
     __builtin_prefetch(slot + 1);
     __builtin_prefetch(slot + 2);

@@ -1,23 +1,28 @@
 // The interpreter: runs a rank's program, one template for every kind of device ("space").
 //
-// A run is one epoch: `passes` consecutive passes of the plan, one per slice of the message. Lanes advance independently;
-// advance() runs a lane until it is done or a wait is not met, and never blocks: who calls it decides how to wait.
-// Decoding a step costs nanoseconds; nothing here allocates, locks, logs or reads the environment.
+// A run is one epoch: `passes` consecutive passes of the plan, one per slice of the message. Lanes
+// advance independently; advance() runs a lane until it is done or a wait is not met, and never
+// blocks: who calls it decides how to wait. Decoding a step costs nanoseconds; nothing here
+// allocates, locks, logs or reads the environment.
 //
 // A Space provides (see exec/host_space.h for the host's):
-//   using Counter, SlotHeader, Place       a counter; a slot's header line; the address of an operand
+//   using Counter, SlotHeader, Place       a counter; a slot's header line; the address of an
+//                                          operand
 //   bool reached(const Counter&, target)   acquire
 //   uint64_t value(const Counter&)         acquire
 //   void publish(Counter&, n)              release add; nothing is woken yet
 //   void publish_value(Counter&, value)    the same by its only adder
 //   void ring(member)                      wakes the member, if it sleeps
 //   Place place(void*)                     an operand in mapped memory
-//   void expect(slot), expect_next(slot)   hints: the slot will be read when its counter is raised; it is the next pass's
+//   void expect(slot), expect_next(slot)   hints: the slot will be read when its counter is raised;
+//                                          it is the next pass's
 //   void* small_or_data(SlotHeader*, bytes)
-//   bool combine(const Operands&)          moves or reduces one chunk; false: failed, the space knows why
+//   bool combine(const Operands&)          moves or reduces one chunk; false: failed, the space
+//                                          knows why
 //
-// Invariants relied upon: I3 (waits compare >=), I4 (the space's publish and acquire are the only synchronisation), I5 (data is stored before
-// the counters that announce it are raised), I6 (a blocked lane tells what it waits for).
+// Invariants relied upon: I3 (waits compare >=), I4 (the space's publish and acquire are the only
+// synchronisation), I5 (data is stored before the counters that announce it are raised), I6 (a
+// blocked lane tells what it waits for).
 #pragma once
 
 #include <cstddef>
@@ -56,7 +61,9 @@ struct Run {
   std::byte* const* regions;  // per member
   const Place* inputs;        // per member; only those that the plan addresses need be set
   const Place* outputs;
-  uint64_t* seen;  // per wait of the program: the last value seen of a counter waited for with a lag; zero at first, kept between runs
+  // per wait of the program: the last value seen of a counter waited for with a lag; zero at first,
+  // kept between runs
+  uint64_t* seen;
   uint64_t first_pass;
   uint64_t fingerprint;
   size_t count;           // elements of a block
@@ -146,8 +153,8 @@ class Interpreter {
     return Progress::kDone;
   }
 
-  // A credit, waited for with a lag, is mostly there long before: the last value seen saves fetching its line, which its adder writes in
-  // every pass (I3: what was reached stays reached).
+  // A credit, waited for with a lag, is mostly there long before: the last value seen saves
+  // fetching its line, which its adder writes in every pass (I3: what was reached stays reached).
   TESSERA_ANY_DEVICE bool met(const WaitCode& wait, uint32_t index, const Counter& counter,
                               uint64_t target) {
     if (wait.lag == 0) return space_.reached(counter, target);
@@ -190,9 +197,10 @@ class Interpreter {
     const size_t left = run_.count - begin;
     const size_t length = left < run_.slice_elements ? left : run_.slice_elements;
     for (uint32_t j = 0; j < step.chunks; ++j) {
-      const uint32_t c = program_.chunks_per_block == 1 ? 0 : (step.chunk + j) % program_.chunks_per_block;
-      const ChunkRange range = chunk_range(length, program_.chunks_per_block, c,
-                                           chunk_unit(run_.element_bytes));
+      const uint32_t c =
+          program_.chunks_per_block == 1 ? 0 : (step.chunk + j) % program_.chunks_per_block;
+      const ChunkRange range =
+          chunk_range(length, program_.chunks_per_block, c, chunk_unit(run_.element_bytes));
       if (range.length == 0) continue;
       if (!move_chunk(step, j, slice, range)) return false;
     }
@@ -210,10 +218,9 @@ class Interpreter {
                    ? static_cast<uint16_t>(code.rank + 1)
                    : uint16_t{0};
     }
-    return space_.combine(Operands<Place>{places, places + step.dsts, raw + step.dsts, step.dsts,
-                                          step.srcs, range.length,
-                                          step.op == static_cast<uint8_t>(Op::kReduce),
-                                          step.completes});
+    return space_.combine(Operands<Place>{
+        places, places + step.dsts, raw + step.dsts, step.dsts, step.srcs, range.length,
+        step.op == static_cast<uint8_t>(Op::kReduce), step.completes});
   }
 
   const ProgramView& program_;

@@ -40,8 +40,22 @@ void note_signals(const Plan& plan, int rank, const Step& step, bool first, Uses
   (void)plan;
 }
 
-// A counter is embedded in the slot whose one put it announces: it is signalled once per pass, no other counter claims the slot,
-// nobody waits for it with a lag, and it is not external.
+// True if the lane reads the slot in step `first` or later: then reading the header along with the
+// wait is as safe from the slot's next writer as reading the data is.
+bool reads_slot(const Lane& lane, size_t first, int rank, int slot) {
+  for (size_t i = first; i < lane.steps.size(); ++i) {
+    const Step& step = lane.steps[i];
+    for (const Ref& src : step.srcs) {
+      if (src.rank == rank && src.buffer == Buffer::kScratch && src.chunk <= slot &&
+          slot < src.chunk + step.chunks)
+        return true;
+    }
+  }
+  return false;
+}
+
+// A counter is embedded in the slot whose one put it announces: it is signalled once per pass, no
+// other counter claims the slot, nobody waits for it with a lag, and it is not external.
 void choose_embedded(const Plan& plan, Uses& uses) {
   for (int rank = 0; rank < plan.ranks; ++rank) {
     std::map<int, int> writers;  // slot -> steps that write it
@@ -60,10 +74,13 @@ void choose_embedded(const Plan& plan, Uses& uses) {
       if (use.signals != 1 || (use.slot >= 0 && writers[use.slot] != 1)) use.slot = -1;
       if (use.slot >= 0 && ++claims[use.slot] > 1) use.slot = -1;
     }
+    std::map<int, int> waits;  // counter -> steps that wait for it
     for (const Lane& lane : plan.programs[rank].lanes) {
-      for (const Step& step : lane.steps) {
-        for (const Wait& wait : step.waits) {
-          if (wait.lag != 0) uses[rank][wait.counter].slot = -1;
+      for (size_t i = 0; i < lane.steps.size(); ++i) {
+        for (const Wait& wait : lane.steps[i].waits) {
+          CounterUse& use = uses[rank][wait.counter];
+          const bool once = ++waits[wait.counter] == 1;
+          if (!once || wait.lag != 0 || !reads_slot(lane, i, rank, use.slot)) use.slot = -1;
         }
       }
     }

@@ -1,6 +1,6 @@
-// Cuts a slice of a block into chunks. Boundaries are multiples of a cache line's worth of elements (counted from the slice's start), so that
-// aligned buffers have aligned chunks; the first chunks are the larger ones; trailing chunks may be empty.
-// Pure functions, also for devices.
+// Cuts a slice of a block into chunks. Boundaries are multiples of a cache line's worth of elements
+// (counted from the slice's start), so that aligned buffers have aligned chunks; the first chunks
+// are the larger ones; trailing chunks may be empty. Pure functions, also for devices.
 #pragma once
 
 #include <cstddef>

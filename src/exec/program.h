@@ -1,10 +1,13 @@
-// A rank's part of a verified plan, decoded for the interpreter: flat arrays of small PODs, no pointers into memory that moves.
-// Positions are offsets into a region: the memory that each team member provides for one linked plan.
+// A rank's part of a verified plan, decoded for the interpreter: flat arrays of small PODs, no
+// pointers into memory that moves. Positions are offsets into a region: the memory that each team
+// member provides for one linked plan.
 //
-//   region of a member:  | counters, one line each | copy 0: slot 0, slot 1, ... | copy 1: ... |   (scratch_depth copies)
+//   region of a member:  | counters, one line each | copy 0: slot 0, slot 1, ... | copy 1: ... |
+//                        (scratch_depth copies)
 //
-// The layout is the same for all members (sized for the largest), so that one offset addresses any of them.
-// A counter that announces exactly one put into one slot lives in that slot's header ("embedded"), once per copy.
+// The layout is the same for all members (sized for the largest), so that one offset addresses any
+// of them. A counter that announces exactly one put into one slot lives in that slot's header
+// ("embedded"), once per copy.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +25,11 @@ struct OperandCode {
 };
 
 struct WaitCode {
-  uint32_t counter;    // id; the slot's index when embedded
+  uint32_t counter;  // id; the slot's index when embedded
   uint32_t increment;
   uint32_t lag;
   uint32_t per_pass;
-  uint16_t from;       // a rank that signals it: for messages
+  uint16_t from;  // a rank that signals it: for messages
   bool embedded;
 };
 
@@ -59,11 +62,11 @@ struct ProgramView {
   const SignalCode* signals;
   uint32_t num_lanes;
   uint32_t chunks_per_block;
-  uint32_t depth;         // copies of scratch
-  uint32_t counters;      // per region
-  uint32_t slots;         // per copy
-  size_t slot_stride;     // bytes, header included
-  uint16_t rank;          // whose program this is
+  uint32_t depth;      // copies of scratch
+  uint32_t counters;   // per region
+  uint32_t slots;      // per copy
+  size_t slot_stride;  // bytes, header included
+  uint16_t rank;       // whose program this is
 };
 
 struct Program {
@@ -78,9 +81,12 @@ struct Program {
   uint16_t rank = 0;
 
   ProgramView view() const {
-    return {lanes.data(), steps.data(),  operands.data(), waits.data(), signals.data(),
-            static_cast<uint32_t>(lanes.size()), chunks_per_block, depth, counters, slots,
-            slot_stride, rank};
+    return {lanes.data(),     steps.data(),
+            operands.data(),  waits.data(),
+            signals.data(),   static_cast<uint32_t>(lanes.size()),
+            chunks_per_block, depth,
+            counters,         slots,
+            slot_stride,      rank};
   }
 };
 

@@ -71,15 +71,17 @@ void sleep_any(const Sleeper* sleepers, int count, std::chrono::nanoseconds time
     }
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
-    const auto until = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec) + timeout;
+    const auto until =
+        std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec) + timeout;
     const timespec at = to_timespec(until);
-    if (syscall(SYS_futex_waitv, elements, count, 0, &at, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS)
+    if (syscall(SYS_futex_waitv, elements, count, 0, &at, CLOCK_MONOTONIC) >= 0 ||
+        (errno != ENOSYS && errno != EPERM))
       return;
   }
   if (count > 1) timeout = std::min<std::chrono::nanoseconds>(timeout, kCautiousSleep);
   const timespec relative = to_timespec(timeout);
-  syscall(SYS_futex, &sleepers[0].doorbell->bells_, FUTEX_WAIT, sleepers[0].ticket, &relative, nullptr,
-          0);
+  syscall(SYS_futex, &sleepers[0].doorbell->bells_, FUTEX_WAIT, sleepers[0].ticket, &relative,
+          nullptr, 0);
 }
 
 void pause() {

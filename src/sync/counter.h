@@ -1,26 +1,35 @@
 // A counter that only grows, and the doorbell of those who wait for counters.
 //
-// Counter  one side adds, the other waits for a target (I3). Lives in memory that all parties map; zero is its initial state, so that
-//          fresh memory is a valid counter. 64 bits at 10^9 adds per second last 584 years.
-// Doorbell one per waiting party (a rank): lets it sleep until any of its counters has moved. A futex, shared between processes.
+// Counter  one side adds, the other waits for a target (I3). Lives in memory that all parties map;
+//          zero is its initial state, so that fresh memory is a valid counter. 64 bits at 10^9 adds
+//          per second last 584 years.
+// Doorbell one per waiting party (a rank): lets it sleep until any of its counters has moved. A
+// futex, shared between processes.
 //
 //   adder:   counter.publish(n); doorbell.ring();
-//   waiter:  if (!reached) { t = doorbell.prepare(); if (!reached) doorbell.sleep(t, timeout); doorbell.cancel(); }
+//   waiter:  if (!reached) { t = doorbell.prepare(); if (!reached) doorbell.sleep(t, timeout);
+//            doorbell.cancel(); }
 //
-// Thread safety: any number of adders in any processes; any number of waiters on a counter. One sleeper at a time per doorbell is
-// intended; several are woken together.
-// Guarantee: what an adder wrote before publish() is visible to a waiter after reached() returned true.
+// Thread safety: any number of adders in any processes; any number of waiters on a counter. One
+// sleeper at a time per doorbell is intended; several are woken together.
+// Guarantee: what an adder wrote before publish() is visible to a waiter after reached() returned
+// true.
 //
 // Invariants relied upon
-//   (a) value_ is only increased, by atomic adds, or by stores of a larger value where there is one adder: targets reached stay reached.
-//   (b) A sleeper raises sleepers_, then passes a barrier on every processor that runs a registered process (the kernel's membarrier), then
-//       looks at the counters once more; the first two in prepare().
-//   (c) An adder stores its value before it looks at sleepers_, in program order; no fence of its own. When the barrier of (b) hits its
-//       processor it is either before the store, and then its look comes after sleepers_ was raised; or after it, and then the sleeper's last
-//       look sees the value. So no wake-up is lost, and adders, who are many and hurried, do not pay for sleepers, who are neither.
-//       Where the kernel has no membarrier a wake-up may be lost: sleeps are then cut to kCautiousSleep.
-//   (d) bells_ changes before every wake, and the kernel compares it with the value that the sleeper read in prepare():
-//       a ring between prepare() and the sleep makes the sleep return at once.
+//   (a) value_ is only increased, by atomic adds, or by stores of a larger value where there is one
+//       adder: targets reached stay reached.
+//   (b) A sleeper raises sleepers_, then passes a barrier on every processor that runs a registered
+//       process (the kernel's membarrier), then looks at the counters once more; the first two in
+//       prepare().
+//   (c) An adder stores its value before it looks at sleepers_, in program order; no fence of its
+//       own. When the barrier of (b) hits its processor it is either before the store, and then its
+//       look comes after sleepers_ was raised; or after it, and then the sleeper's last look sees
+//       the value. So no wake-up is lost, and adders, who are many and hurried, do not pay for
+//       sleepers, who are neither. Where the kernel has no membarrier a wake-up may be lost: sleeps
+//       are then cut to kCautiousSleep.
+//   (d) bells_ changes before every wake, and the kernel compares it with the value that the
+//       sleeper read in prepare(): a ring between prepare() and the sleep makes the sleep return at
+//       once.
 #pragma once
 
 #include <atomic>
@@ -60,17 +69,21 @@ static_assert(sizeof(PaddedCounter) == kCacheLine);
 
 class alignas(kCacheLine) Doorbell {
  public:
-  // Wakes the sleeper, if there is one. Call after the publish it announces (c). One load of a line that is rarely written.
+  // Wakes the sleeper, if there is one. Call after the publish it announces (c). One load of a line
+  // that is rarely written.
   void ring() {
     if (sleepers_.load(std::memory_order_relaxed) != 0) wake();  // (c)
   }
 
-  // Announces a sleep (b). Look at every counter once more after it, then sleep() or leave it; cancel() in either case.
+  // Announces a sleep (b). Look at every counter once more after it, then sleep() or leave it;
+  // cancel() in either case.
   uint32_t prepare();
-  void cancel() { sleepers_.fetch_sub(1, std::memory_order_relaxed); }  // a late wake-up is harmless
+  // a late wake-up is harmless
+  void cancel() { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
 
  private:
-  friend void sleep_any(const struct Sleeper* sleepers, int count, std::chrono::nanoseconds timeout);
+  friend void sleep_any(const struct Sleeper* sleepers, int count,
+                        std::chrono::nanoseconds timeout);
   void wake();
 
   std::atomic<uint32_t> bells_{0};
@@ -87,11 +100,13 @@ struct Sleeper {
 // Most doorbells that one thread can sleep on at a time (the kernel's limit).
 inline constexpr int kMaxSleepers = 128;
 
-// Sleeps until one of the doorbells rings after its prepare(), a signal arrives or the time is over; spurious returns are possible.
-// Where the kernel cannot wait for several words, or there are more than kMaxSleepers, sleeps on the first for kCautiousSleep at most.
+// Sleeps until one of the doorbells rings after its prepare(), a signal arrives or the time is
+// over; spurious returns are possible. Where the kernel cannot wait for several words, or there are
+// more than kMaxSleepers, sleeps on the first for kCautiousSleep at most.
 void sleep_any(const Sleeper* sleepers, int count, std::chrono::nanoseconds timeout);
 
-// Makes this process's adders subject to the barrier of (b); call once per process before its first add. Idempotent.
+// Makes this process's adders subject to the barrier of (b); call once per process before its first
+// add. Idempotent.
 void register_adders();
 
 // Longest sleep where wake-ups may be lost.

@@ -26,8 +26,16 @@ class DeviceCounter {
     Word(value_).fetch_add(n, cuda::memory_order_release);
   }
 
-  __device__ bool reached(uint64_t target) const {
-    return Word(const_cast<uint64_t&>(value_)).load(cuda::memory_order_acquire) >= target;
+  // By the only adder.
+  __device__ void publish_value(uint64_t value) {
+    cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);
+    Word(value_).store(value, cuda::memory_order_release);
+  }
+
+  __device__ bool reached(uint64_t target) const { return value() >= target; }
+
+  __device__ uint64_t value() const {
+    return Word(const_cast<uint64_t&>(value_)).load(cuda::memory_order_acquire);
   }
 
  private:
@@ -41,8 +49,15 @@ class DeviceCounter {
     __hip_atomic_fetch_add(&value_, n, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
   }
 
-  __device__ bool reached(uint64_t target) const {
-    return __hip_atomic_load(&value_, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM) >= target;
+  // By the only adder.
+  __device__ void publish_value(uint64_t value) {
+    __hip_atomic_store(&value_, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
+  }
+
+  __device__ bool reached(uint64_t target) const { return value() >= target; }
+
+  __device__ uint64_t value() const {
+    return __hip_atomic_load(&value_, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM);
   }
 
  private:

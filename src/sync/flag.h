@@ -1,5 +1,7 @@
-// A flag that is raised once and never lowered: abort, revoke, "this rank has left". May lie in shared memory; zeroed memory is a lowered flag.
-// Thread safety: any thread, any process. raise() orders all earlier writes before it; raised() acquires them.
+// A flag that is raised once and never lowered: abort, revoke, "this rank has left". May lie in
+// shared memory; zeroed memory is a lowered flag.
+// Thread safety: any thread, any process. raise() orders all earlier writes before it; raised()
+// acquires them.
 #pragma once
 
 #include <atomic>

@@ -1,14 +1,18 @@
-// The last few records of one writer, readable by anyone at any time without disturbing it: what a rank called lately.
+// The last few records of one writer, readable by anyone at any time without disturbing it: what a
+// rank called lately.
 //
-// Thread safety: one writer; any number of readers in any processes. A reader gets a record whole or not at all.
-// Zeroed memory is an empty ring. Record numbers start at 1.
+// Thread safety: one writer; any number of readers in any processes. A reader gets a record whole
+// or not at all. Zeroed memory is an empty ring. Record numbers start at 1.
 //
 // Invariants (a sequence lock per entry)
-//   (a) An entry's number is 0 while its words change: the writer stores 0, then the words, then the number.
-//   (b) Words are atomics, so that a reader that overlaps a write does not race; each is stored with release and loaded with acquire: who sees
-//       a new word also sees the 0 (or a later number) stored before it.
-//   (c) A reader that finds the same number before and after reading the words read no word of another record: by (b) such a word would have
-//       shown it the change. The second look may be relaxed: the acquire loads of the words keep it behind them.
+//   (a) An entry's number is 0 while its words change: the writer stores 0, then the words, then
+//       the number.
+//   (b) Words are atomics, so that a reader that overlaps a write does not race; each is stored
+//       with release and loaded with acquire: who sees a new word also sees the 0 (or a later
+//       number) stored before it.
+//   (c) A reader that finds the same number before and after reading the words read no word of
+//       another record: by (b) such a word would have shown it the change. The second look may be
+//       relaxed: the acquire loads of the words keep it behind them.
 #pragma once
 
 #include <array>

@@ -1,10 +1,12 @@
-// A value in shared memory that is written at most once, by whoever comes first, and read by all: a communicator's first error.
+// A value in shared memory that is written at most once, by whoever comes first, and read by all: a
+// communicator's first error.
 //
-// Thread safety: any number of writers and readers in any processes. Zeroed memory is an empty record.
-// A writer that dies while it writes leaves the record claimed for ever: readers then see claimed() but not get().
+// Thread safety: any number of writers and readers in any processes. Zeroed memory is an empty
+// record. A writer that dies while it writes leaves the record claimed for ever: readers then see
+// claimed() but not get().
 //
-// Invariants: (a) state_ goes kEmpty -> kClaimed -> kWritten, by one thread that won the exchange; (b) value_ is written only between the two, and
-// read only after kWritten was acquired.
+// Invariants: (a) state_ goes kEmpty -> kClaimed -> kWritten, by one thread that won the exchange;
+// (b) value_ is written only between the two, and read only after kWritten was acquired.
 #pragma once
 
 #include <atomic>
@@ -27,7 +29,8 @@ class OnceRecord {
       return false;
     }
     value_ = value;
-    state_.store(kWritten, std::memory_order_seq_cst);  // release (b); seq_cst: a doorbell is rung next
+    // release (b); seq_cst: a doorbell is rung next
+    state_.store(kWritten, std::memory_order_seq_cst);
     return true;
   }
 

@@ -1,11 +1,13 @@
-// A slot: where a peer puts a chunk. Its header is one cache line that holds the counter of the put, the fingerprint of the
-// call, and small data, so that a small put is one cache-line transfer (the low-latency protocol); larger data follows the header.
+// A slot: where a peer puts a chunk. Its header is one cache line that holds the counter of the
+// put, the fingerprint of the call, and small data, so that a small put is one cache-line transfer
+// (the low-latency protocol); larger data follows the header.
 //
-//   | counter 8 | fingerprint 8 | small data, up to 48 bytes | data, up to the slot's capacity ... |
+//   | counter 8 | fingerprint 8 | small data, up to 48 bytes | data, up to the slot's capacity ...
+//   |
 //
-// Writer: wait until the slot is free (plan), write data and fingerprint, then publish the counter. Reader: after reached(),
-// fingerprint and data may be read until the plan lets the writer reuse the slot. Fingerprint and data are plain memory: the
-// counter's release and acquire order them.
+// Writer: wait until the slot is free (plan), write data and fingerprint, then publish the counter.
+// Reader: after reached(), fingerprint and data may be read until the plan lets the writer reuse
+// the slot. Fingerprint and data are plain memory: the counter's release and acquire order them.
 #pragma once
 
 #include <cstdint>

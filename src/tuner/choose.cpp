@@ -18,7 +18,9 @@ const Algorithm* forced(Collective collective, Reach reach, const Config& config
 }
 
 const Algorithm* staged_default(Collective collective, int ranks) {
-  const auto get = [&](const char* name) { return find_algorithm(collective, name, Reach::kStaged); };
+  const auto get = [&](const char* name) {
+    return find_algorithm(collective, name, Reach::kStaged);
+  };
   if (collective == Collective::kAllReduce) return get(ranks <= 16 ? "two-phase" : "ring");
   if (collective == Collective::kBroadcast || collective == Collective::kReduce)
     return get(ranks <= 4 ? "one-hop" : "binomial");
@@ -31,15 +33,23 @@ const Algorithm* staged_default(Collective collective, int ranks) {
 }
 
 const Algorithm* eager_default(Collective collective, int ranks) {
-  const auto get = [&](const char* name) { return find_algorithm(collective, name, Reach::kStaged); };
+  const auto get = [&](const char* name) {
+    return find_algorithm(collective, name, Reach::kStaged);
+  };
   switch (collective) {
-    case Collective::kAllReduce: return get(ranks <= 16 ? "one-hop" : "recursive-doubling");
+    case Collective::kAllReduce:
+      return get(ranks <= 16 ? "one-hop" : "recursive-doubling");
     case Collective::kBroadcast:
-    case Collective::kReduce: return get(ranks <= 8 ? "one-hop" : "binomial");
-    case Collective::kAllGather: return get(ranks <= 16 ? "one-hop" : "bruck");
-    case Collective::kSendRecv: return get("staged");
-    case Collective::kBarrier: return get("dissemination");
-    default: return get("one-hop");
+    case Collective::kReduce:
+      return get(ranks <= 8 ? "one-hop" : "binomial");
+    case Collective::kAllGather:
+      return get(ranks <= 16 ? "one-hop" : "bruck");
+    case Collective::kSendRecv:
+      return get("staged");
+    case Collective::kBarrier:
+      return get("dissemination");
+    default:
+      return get("one-hop");
   }
 }
 
@@ -60,8 +70,9 @@ size_t eager_max(Collective collective, const Site& site, const Config& config) 
   if (collective == Collective::kBarrier) return 0;
   if (config.low_latency_max >= 0) return static_cast<size_t>(config.low_latency_max);
   if (collective == Collective::kSendRecv) return 8 * KiB;
-  // Each rank (or the root) puts or reads ranks - 1 blocks. Where ranks share cores, meeting first costs more than copying twice, most of all
-  // where data flows one way and nobody but the receivers would have to wait.
+  // Each rank (or the root) puts or reads ranks - 1 blocks. Where ranks share cores, meeting first
+  // costs more than copying twice, most of all where data flows one way and nobody but the
+  // receivers would have to wait.
   if (site.crowded && has_root(collective)) return site.ranks <= 8 ? 16 * KiB : 2 * KiB;
   const size_t most = site.crowded ? 8 * KiB : 4 * KiB;
   return std::clamp<size_t>(most * 2 / static_cast<size_t>(std::max(1, site.ranks - 1)), 512, most);
@@ -82,9 +93,8 @@ Result<Choice> choose_eager(Collective collective, const Site& site, const Confi
 
 Result<Choice> choose_bulk(const BulkCall& call, const Site& site, const Config& config) {
   Choice choice;
-  const char* direct_name = call.root_copies && call.collective == Collective::kBroadcast
-                                ? "direct-get"
-                                : "direct";
+  const char* direct_name =
+      call.root_copies && call.collective == Collective::kBroadcast ? "direct-get" : "direct";
   const Algorithm* direct = find_algorithm(call.collective, direct_name, Reach::kDirect);
   const Algorithm* forced_staged = forced(call.collective, Reach::kStaged, config);
   const Algorithm* forced_direct = forced(call.collective, Reach::kDirect, config);

@@ -1,10 +1,14 @@
-// Which algorithm, protocol and slice size a call gets. All ranks must choose alike: the choice depends only on what all of them know.
+// Which algorithm, protocol and slice size a call gets. All ranks must choose alike: the choice
+// depends only on what all of them know.
 //
 // Two ways to run a call:
-//   eager    small: no rendezvous. A staged plan whose puts carry the call's fingerprint; everyone may start at once.
-//   bulk     all ranks first announce their call and buffers to each other, then choose with knowledge of all buffers:
-//            a direct plan between user buffers, or a staged plan in slices through shared memory.
-// Costs and thresholds were measured on host memory (see docs/tuning.md); TESSERA_ALGO, TESSERA_LL_MAX and TESSERA_SLICE_BYTES override them.
+//   eager    small: no rendezvous. A staged plan whose puts carry the call's fingerprint; everyone
+//            may start at once.
+//   bulk     all ranks first announce their call and buffers to each other, then choose with
+//            knowledge of all buffers: a direct plan between user buffers, or a staged plan in
+//            slices through shared memory.
+// Costs and thresholds were measured on host memory (see docs/tuning.md); TESSERA_ALGO,
+// TESSERA_LL_MAX and TESSERA_SLICE_BYTES override them.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +42,10 @@ struct BulkCall {
 
 struct Choice {
   const Algorithm* algorithm = nullptr;
-  size_t slot_bytes = 0;  // capacity of a scratch slot, which bounds a slice's chunks; 0 for direct plans: one pass moves all
-  int depth = 2;          // copies of scratch
+  // capacity of a scratch slot, which bounds a slice's chunks; 0 for direct plans: one pass moves
+  // all
+  size_t slot_bytes = 0;
+  int depth = 2;  // copies of scratch
 };
 
 // Largest block, in bytes, that runs eagerly.

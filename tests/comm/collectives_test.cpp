@@ -1,4 +1,5 @@
-// Every collective, over rank counts, sizes around the protocol borders, and every algorithm, against plain loops.
+// Every collective, over rank counts, sizes around the protocol borders, and every algorithm,
+// against plain loops.
 #include <gtest/gtest.h>
 
 #include <cstdint>

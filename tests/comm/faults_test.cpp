@@ -21,7 +21,8 @@ Call all_reduce(const void* send, void* recv, size_t count) {
   return call;
 }
 
-// Runs `call_of(rank)` on every rank; all must end with `code` and a text that holds all of `words`.
+// Runs `call_of(rank)` on every rank; all must end with `code` and a text that holds all of
+// `words`.
 template <class CallOf>
 void expect_all_told(int ranks, Code code, const std::vector<std::string>& words, CallOf call_of) {
   run_ranks(ranks, quick_options(400), [&](Communicator& comm) {
@@ -42,10 +43,9 @@ class MessageSizes : public testing::TestWithParam<size_t> {};
 
 TEST_P(MessageSizes, RanksThatPassDifferentCountsAreAllToldBothCounts) {
   const size_t count = GetParam();
-  expect_all_told(3, Code::kInvalidUsage, {std::to_string(count), std::to_string(count + 1), "rank 1"},
-                  [&](int rank) {
-                    return all_reduce(nullptr, nullptr, rank == 1 ? count + 1 : count);
-                  });
+  expect_all_told(
+      3, Code::kInvalidUsage, {std::to_string(count), std::to_string(count + 1), "rank 1"},
+      [&](int rank) { return all_reduce(nullptr, nullptr, rank == 1 ? count + 1 : count); });
 }
 
 TEST_P(MessageSizes, RanksThatCallDifferentCollectivesAreAllToldBothNames) {

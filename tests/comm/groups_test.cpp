@@ -1,4 +1,5 @@
-// Works that make progress together: sends and receives, several communicators, several ranks of one thread.
+// Works that make progress together: sends and receives, several communicators, several ranks of
+// one thread.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -138,8 +139,8 @@ TEST(Groups, TransfersWithDifferentCountsNameBothCounts) {
     run_ranks(2, quick_options(400), [&](Communicator& comm) {
       std::vector<int32_t> buffer(count + 1);
       const bool receives = comm.rank() == 1;
-      const Work work{&comm, transfer(receives, buffer.data(), receives ? count + 1 : count,
-                                      1 - comm.rank())};
+      const Work work{
+          &comm, transfer(receives, buffer.data(), receives ? count + 1 : count, 1 - comm.rank())};
       Status status = execute({&work, 1});
       if (status.ok()) {
         while (comm.error().ok()) std::this_thread::yield();

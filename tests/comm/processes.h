@@ -1,4 +1,5 @@
-// Ranks as processes: forked children, each with a communicator of its own. The parent hosts the rendezvous.
+// Ranks as processes: forked children, each with a communicator of its own. The parent hosts the
+// rendezvous.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,10 +23,10 @@ struct Ending {
   std::string text;    // what body returned
 };
 
-// Runs body in `ranks` processes; body returns what went wrong ("" for nothing). A body that never returns is killed by the test's time-out.
-inline std::vector<Ending> run_processes(
-    int ranks, const CommOptions& options,
-    const std::function<std::string(Communicator&)>& body) {
+// Runs body in `ranks` processes; body returns what went wrong ("" for nothing). A body that never
+// returns is killed by the test's time-out.
+inline std::vector<Ending> run_processes(int ranks, const CommOptions& options,
+                                         const std::function<std::string(Communicator&)>& body) {
   std::vector<Ending> endings(ranks);
   Result<UniqueId> id = create_unique_id(options.config);
   EXPECT_TRUE(id.ok()) << id.status().message();

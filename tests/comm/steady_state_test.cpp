@@ -74,7 +74,8 @@ TEST(SteadyState, SmallMessagesMakeNoHeapAllocation) {
 
 TEST(SteadyState, SmallMessagesMakeNoSystemCall) {
   CommOptions options = quick_options();
-  options.config.spin = 2'000'000'000;  // never tired of waiting: what is measured is the path, not the patience
+  // never tired of waiting: what is measured is the path, not the patience
+  options.config.spin = 2'000'000'000;
   const std::vector<Ending> endings = run_processes(2, options, [](Communicator& comm) {
     float data[2] = {0, 0};
     for (int i = 0; i < 10; ++i) {

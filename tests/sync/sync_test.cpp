@@ -53,7 +53,8 @@ TEST(Doorbell, NoWakeUpIsLostBetweenProcesses) {
     PaddedCounter there, back;
     Doorbell at_there, at_back;
   };
-  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   auto* shared = new (memory) Shared;
   constexpr int kRounds = 5000;

@@ -9,6 +9,8 @@ namespace tessera::inproc {
 inline bool reaches(const Peer& self, const Peer& peer) { return self.process == peer.process; }
 
 // Requires reaches().
-inline host::Place place(const BufferNote& note) { return {static_cast<uintptr_t>(note.address), 0}; }
+inline host::Place place(const BufferNote& note) {
+  return {static_cast<uintptr_t>(note.address), 0};
+}
 
 }  // namespace tessera::inproc

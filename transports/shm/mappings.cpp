@@ -24,7 +24,8 @@ Status Mappings::add(int owner, uint64_t allocation, const Fd& fd) {
   if (find(owner, allocation) != nullptr) return {};
   struct stat info {};
   if (fstat(fd.get(), &info) != 0) {
-    return Status::error(Code::kSystem, "memory of rank {}: fstat: {}", owner, std::strerror(errno));
+    return Status::error(Code::kSystem, "memory of rank {}: fstat: {}", owner,
+                         std::strerror(errno));
   }
   const auto bytes = static_cast<size_t>(info.st_size);
   void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);

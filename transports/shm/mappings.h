@@ -1,5 +1,6 @@
 // Peers' allocations (ncclMemAlloc memory) that this rank has mapped, by owner and allocation id.
-// The owner sends the descriptor once; the mapping stays until the owner says that it freed the allocation, or the end of the communicator.
+// The owner sends the descriptor once; the mapping stays until the owner says that it freed the
+// allocation, or the end of the communicator.
 // Thread safety: one thread at a time. find() does not allocate.
 #pragma once
 

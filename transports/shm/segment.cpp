@@ -1,6 +1,7 @@
 #include "transports/shm/segment.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 
 namespace tessera::shm {
 namespace {
@@ -20,6 +22,10 @@ struct Attached {
 
 Attached& attached() {
   static auto* const attached = new Attached;  // never destroyed: ranks may outlive main
+  // A child of fork has no other threads: a lock held by one of them would never be released.
+  static const int watched =
+      pthread_atfork(nullptr, nullptr, [] { new (&attached->mutex) std::mutex; });
+  static_cast<void>(watched);
   return *attached;
 }
 
@@ -33,11 +39,13 @@ std::shared_ptr<void> Segment::shared_state(std::shared_ptr<void> (*make)()) {
   return state_;
 }
 
-Status Segment::commit(size_t offset, size_t bytes) {
+Status Segment::commit(size_t offset, size_t bytes) { return shm::commit(fd_, offset, bytes); }
+
+Status commit(const Fd& fd, size_t offset, size_t bytes) {
   if (bytes == 0) return {};
   int error = 0;
   do {
-    error = posix_fallocate(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes));
+    error = posix_fallocate(fd.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes));
   } while (error == EINTR);
   if (error == 0) return {};
   return Status::error(Code::kSystem,
@@ -49,7 +57,8 @@ Status Segment::commit(size_t offset, size_t bytes) {
 Result<Fd> create(size_t bytes) {
   Fd fd(memfd_create("tessera", MFD_CLOEXEC));
   if (!fd.valid()) {
-    return Status::error(Code::kSystem, "memfd_create: {}; check the limit of open files (ulimit -n)",
+    return Status::error(Code::kSystem,
+                         "memfd_create: {}; check the limit of open files (ulimit -n)",
                          std::strerror(errno));
   }
   if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
@@ -70,12 +79,14 @@ Result<std::shared_ptr<Segment>> attach(Fd fd) {
   std::weak_ptr<Segment>& known = all.segments[{info.st_dev, info.st_ino}];
   if (std::shared_ptr<Segment> segment = known.lock()) return segment;
   const auto bytes = static_cast<size_t>(info.st_size);
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
+  void* base =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
   if (base == MAP_FAILED) {
     return Status::error(Code::kSystem, "shared segment of {} bytes: mmap: {}", bytes,
                          std::strerror(errno));
   }
-  std::shared_ptr<Segment> segment(new Segment(std::move(fd), static_cast<std::byte*>(base), bytes));
+  std::shared_ptr<Segment> segment(
+      new Segment(std::move(fd), static_cast<std::byte*>(base), bytes));
   known = segment;
   return segment;
 }

@@ -1,6 +1,8 @@
-// shm: memory that all ranks of a host map: a memfd, passed over a Unix socket. It has no name; nothing is left behind by anyone.
+// shm: memory that all ranks of a host map: a memfd, passed over a Unix socket. It has no name;
+// nothing is left behind by anyone.
 //
-// Ranks of one process share one mapping per segment, so that they also share what hangs on it (see attach).
+// Ranks of one process share one mapping per segment, so that they also share what hangs on it (see
+// attach).
 // Thread safety: any thread.
 #pragma once
 
@@ -22,10 +24,12 @@ class Segment {
   std::byte* base() const { return base_; }
   size_t bytes() const { return bytes_; }
 
-  // State of this process that belongs to the segment: set once by whoever comes first, shared by all its ranks.
+  // State of this process that belongs to the segment: set once by whoever comes first, shared by
+  // all its ranks.
   std::shared_ptr<void> shared_state(std::shared_ptr<void> (*make)());
 
-  // Makes sure that [offset, offset + bytes) has memory behind it, so that a later touch cannot fault. kSystem when short.
+  // Makes sure that [offset, offset + bytes) has memory behind it, so that a later touch cannot
+  // fault. kSystem when short.
   Status commit(size_t offset, size_t bytes);
 
  private:
@@ -39,6 +43,8 @@ class Segment {
 
 // A new zeroed segment; address space only, memory comes with commit() or the first touch.
 Result<Fd> create(size_t bytes);
+// As Segment::commit, before the segment is mapped.
+Status commit(const Fd& fd, size_t offset, size_t bytes);
 // Maps the segment, or returns the mapping that this process already has.
 Result<std::shared_ptr<Segment>> attach(Fd fd);
 

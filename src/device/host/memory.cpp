@@ -1,6 +1,7 @@
 #include "device/host/memory.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
 #include <vector>
 
@@ -19,6 +21,9 @@ namespace tessera::host {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
+
+class Registry;
+Registry& registry();
 
 // Live allocations, sorted by address. They never overlap.
 class Registry {
@@ -60,6 +65,7 @@ class Registry {
     });
   }
 
+  friend Registry& registry();
   std::shared_mutex mutex_;
   std::vector<Allocation> live_;
   uint64_t next_id_ = 1;
@@ -68,6 +74,10 @@ class Registry {
 // Never destroyed: memory may be freed by destructors that run at exit.
 Registry& registry() {
   static Registry& instance = *new Registry;
+  // A child of fork has no other threads: a lock held by one of them would never be released.
+  static const int watched =
+      ::pthread_atfork(nullptr, nullptr, [] { new (&registry().mutex_) std::shared_mutex; });
+  static_cast<void>(watched);
   return instance;
 }
 

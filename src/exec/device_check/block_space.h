@@ -29,6 +29,7 @@ inline constexpr uint32_t kMaxOperands = 64;
 struct BlockState {
   std::byte* places[kMaxOperands];
   uint16_t raw[kMaxOperands];
+  uint64_t value;
 };
 
 template <class T>
@@ -50,6 +51,21 @@ class BlockSpace {
     if (threadIdx.x == 0) counter.publish(n);
   }
 
+  __device__ void publish_value(Counter& counter, uint64_t value) {
+    __syncthreads();
+    if (threadIdx.x == 0) counter.publish_value(value);
+  }
+
+  __device__ uint64_t value(const Counter& counter) const {
+    if (threadIdx.x == 0) state_.value = counter.value();
+    __syncthreads();
+    const uint64_t value = state_.value;
+    __syncthreads();  // the next look overwrites it
+    return value;
+  }
+
+  __device__ void expect(const SlotHeader*) const {}
+  __device__ void expect_next(const SlotHeader*) const {}
   __device__ void ring(uint16_t) {}  // blocks spin; nobody sleeps
   __device__ void pause() const {}
   __device__ Place place(void* pointer) const { return static_cast<Place>(pointer); }

@@ -1,0 +1,28 @@
+#include "comm/visit.h"
+
+#include "base/deadline.h"
+#include "base/log.h"
+
+namespace tessera {
+
+void await_visitors(Core& core) {
+  const Deadline deadline = Deadline::after(std::chrono::seconds(2));
+  for (int peer = 0; peer < core.ranks; ++peer) {
+    const RankArea& area = core.view.rank(peer);
+    // Ended is read first: a run that begins in between only makes this wait longer.
+    while (area.direct_ended.counter.value() < area.direct_begun.counter.value()) {
+      if (core.health->peer_dead(peer)) break;
+      if (deadline.passed()) {
+        log::warn(
+            core.rank,
+            "{}: rank {} may still be inside buffers of a call that failed; do not reuse them "
+            "before its process has ended",
+            core.health->who(), peer);
+        break;
+      }
+      yield();
+    }
+  }
+}
+
+}  // namespace tessera

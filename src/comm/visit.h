@@ -1,0 +1,36 @@
+// A run of a direct plan: this rank may read and write its peers' buffers, and they its own.
+//
+// On success the plan itself makes a rank wait until nobody is inside its buffers. After an error
+// it does not get there: a rank that gives its buffers back to the user waits here until no living
+// peer is inside a direct run any more. Peers notice the error before their next step, so the wait
+// is as long as one step; it is bounded all the same.
+// Thread safety: one thread at a time per object.
+#pragma once
+
+#include "comm/core.h"
+
+namespace tessera {
+
+class Visit {
+ public:
+  explicit Visit(Core& core) : core_(core) {}
+
+  void begin() {
+    core_.area().direct_begun.counter.publish(1);
+    inside_ = true;
+  }
+  void end() {
+    if (inside_) core_.area().direct_ended.counter.publish(1);
+    inside_ = false;
+  }
+
+ private:
+  Core& core_;
+  bool inside_ = false;
+};
+
+// After an error, before user buffers are given back and after the own runs have ended: waits for the
+// peers' runs.
+void await_visitors(Core& core);
+
+}  // namespace tessera
