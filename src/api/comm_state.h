@@ -63,7 +63,9 @@ struct CommState {
   bool ordered = false;  // some operation was asynchronous: from then on everything takes its turn
   Operations operations;
   Registrations registrations;
-  uint64_t derived = 0;  // splits and shrinks so far; equal on all ranks
+  // Splits and shrinks so far by who makes them together (DeriveRequest::callers): equal on those
+  // ranks.
+  std::unordered_map<uint64_t, uint64_t> derived;
 
   Turns turns;
   Progress progress;

@@ -20,6 +20,8 @@ struct DeriveRequest {
   ncclComm_t* out;
   const ncclConfig_t* config;
   bool gets_communicator;
+  uint64_t
+      callers;    // who makes such a call: 0 for all ranks (split), else of the ranks left (shrink)
   uint64_t salt;  // equal on the ranks that end up together
   Make make;
 };
@@ -85,7 +87,7 @@ Result<Job> job_for(const DeriveRequest& request, bool* blocking) {
   const CommOptions options{config, settings->comm_name};
   *blocking = parent.blocking();
 
-  const uint64_t parts[] = {++parent.derived, request.salt};
+  const uint64_t parts[] = {++parent.derived[request.callers], request.salt};
   Birth birth{{}, request.out, nullptr};
   if (request.gets_communicator) {
     Result<Prepared> child = prepare(
@@ -115,7 +117,7 @@ Status split(ncclComm_t comm, int color, int key, ncclComm_t* out, const ncclCon
                 "ncclCommSplit: color {} is negative; colours are 0 or more, or "
                 "NCCL_SPLIT_NOCOLOR for a rank that gets no communicator",
                 color);
-  return derive({"ncclCommSplit", comm, out, config, color >= 0, static_cast<uint64_t>(color),
+  return derive({"ncclCommSplit", comm, out, config, color >= 0, 0, static_cast<uint64_t>(color),
                  [color, key](Communicator& parent, const CommOptions& options) {
                    return parent.split(color, key, options);
                  }});
@@ -168,7 +170,7 @@ Status shrink(ncclComm_t comm, const int* list, int count, ncclComm_t* out,
   if (flags == NCCL_SHRINK_ABORT) parent->comm->revoke();
   const uint64_t salt = mix(1, excluded->data(), excluded->size() * sizeof(int));
   return derive(
-      {"ncclCommShrink", comm, out, config, true, salt,
+      {"ncclCommShrink", comm, out, config, true, salt, salt,
        [ranks = std::move(excluded).value()](Communicator& above, const CommOptions& options) {
          return above.shrink(ranks, options);
        }});

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMaxTimeoutMs = 1'000'000'000;  // eleven days; keeps every poll() time in an int
 constexpr int64_t kMaxSpin = 1'000'000'000;
-constexpr int64_t kMaxBytes = int64_t{1} << 40;
+constexpr int64_t kMaxBytes = int64_t{1} << 20;
 
 using Values = std::map<std::string, std::string>;
 

@@ -42,7 +42,7 @@ Status Exchange::gather(std::span<const int> members, const void* mine, void* al
     for (bool ours = false; !ours;) {
       if (Status s = await(box.posted.counter, taken_[peer] + 1, peer, what, deadline); !s.ok())
         return s;
-      ours = box.occasion == occasion;
+      ours = box.occasion == occasion && box.revoked.counter.value() <= taken_[peer];
       if (ours) std::memcpy(to, box.payload.data(), bytes);
       box.taken.counter.publish(1);
       ++taken_[peer];
@@ -50,6 +50,15 @@ Status Exchange::gather(std::span<const int> members, const void* mine, void* al
     }
   }
   return {};
+}
+
+// After a failure: messages that were not taken would be taken for those of a later try.
+void Exchange::revoke(std::span<const int> members) {
+  for (const int peer : members) {
+    if (peer == core_.rank) continue;
+    SetupBox& box = core_.view.pair(peer, core_.rank).setup;
+    if (!box.taken.counter.reached(posted_[peer])) box.revoked.counter.publish_value(posted_[peer]);
+  }
 }
 
 Status Exchange::await(const Counter& counter, uint64_t target, int peer, const char* what,

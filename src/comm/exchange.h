@@ -36,13 +36,17 @@ class Exchange {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(SetupBox::payload));
     std::vector<T> all(members.size());
     const Status status = gather(members, &mine, all.data(), sizeof(T), what, deadline);
-    if (!status.ok()) return status;
+    if (!status.ok()) {
+      revoke(members);
+      return status;
+    }
     return all;
   }
 
  private:
   Status gather(std::span<const int> members, const void* mine, void* all, size_t bytes,
                 const char* what, Deadline deadline);
+  void revoke(std::span<const int> members);
   Status await(const Counter& counter, uint64_t target, int peer, const char* what,
                Deadline deadline);
 

@@ -44,7 +44,22 @@ Status commit_areas(const Fd& fd, int ranks) {
   return shm::commit(fd, 0, layout.arena_offset(0));
 }
 
-Status share_segment(Core& core, Deadline deadline) {
+// From rank 0, as long as it lives.
+Result<Fd> receive_segment(Core& core, const Liveness& liveness, Deadline deadline) {
+  for (;;) {
+    const Deadline soon = Deadline::after(
+        std::min<std::chrono::nanoseconds>(deadline.left(), std::chrono::milliseconds(100)));
+    Result<Fd> received = core.mailbox->receive(0, kSegmentTag, soon);
+    if (received.ok() || received.status().code() != Code::kTimeout || deadline.passed())
+      return received;
+    if (liveness.dead(0)) {
+      return Status::error(Code::kRemote,
+                           "rank {}: the process of rank 0 ended during initialisation", core.rank);
+    }
+  }
+}
+
+Status share_segment(Core& core, const Liveness& liveness, Deadline deadline) {
   Fd fd;
   if (core.rank == 0) {
     Result<Fd> made = shm::create(SegmentView::bytes(core.ranks, arena_bytes(core.ranks)));
@@ -57,7 +72,7 @@ Status share_segment(Core& core, Deadline deadline) {
         return s;
     }
   } else {
-    Result<Fd> received = core.mailbox->receive(0, kSegmentTag, deadline);
+    Result<Fd> received = receive_segment(core, liveness, deadline);
     if (!received.ok()) return received.status();
     fd = std::move(received).value();
   }
@@ -129,7 +144,7 @@ Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOp
   choose_patience(*core, 1);
   Result<Liveness> liveness = Liveness::watch(membership.members, rank);
   if (!liveness.ok()) return liveness.status();
-  if (Status s = share_segment(*core, deadline); !s.ok()) return s;
+  if (Status s = share_segment(*core, liveness.value(), deadline); !s.ok()) return s;
   core->health = std::make_unique<Health>(core->view, rank, core->ranks, options.name,
                                           std::move(liveness).value());
   core->members = std::move(membership.members);

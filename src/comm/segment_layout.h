@@ -88,9 +88,10 @@ struct alignas(kCacheLine) RankArea {
 
 // Set-up messages (exchange.h) from one rank to another: one in flight.
 struct alignas(kCacheLine) SetupBox {
-  PaddedCounter posted;  // by the sender
-  PaddedCounter taken;   // by the receiver
-  uint64_t occasion;     // which set-up call it belongs to
+  PaddedCounter posted;   // by the sender
+  PaddedCounter taken;    // by the receiver
+  PaddedCounter revoked;  // by the sender: number of its last message that no longer counts
+  uint64_t occasion;      // which set-up call it belongs to
   std::array<std::byte, 376> payload;
 };
 

@@ -8,29 +8,45 @@ namespace tessera {
 
 class Watch {
  public:
-  explicit Watch(const Core& core) : core_(core), deadline_(Deadline::after(core.config.timeout)) {}
+  // A rank that died may have done its part of this call before, and the living may finish it: a
+  // death counts after so long a standstill.
+  static constexpr std::chrono::milliseconds kGrace{500};
+
+  explicit Watch(const Core& core)
+      : core_(core),
+        deadline_(Deadline::after(core.config.timeout)),
+        grace_(Deadline::after(kGrace)) {}
 
   void restart() {
-    deadline_ = Deadline::after(core_.config.timeout);
+    restart_clocks();
     moved_ = ~uint64_t{0};
   }
 
   // After each sleep. `moved` changes with progress; `diagnose(overdue)` explains a standstill.
   template <class Diagnose>
   Status look(uint64_t moved, const Diagnose& diagnose) {
-    if (Status s = core_.health->look(); !s.ok()) return s;
+    if (!core_.health->good()) return core_.health->status();
     if (moved != moved_) {
       moved_ = moved;
-      deadline_ = Deadline::after(core_.config.timeout);
+      restart_clocks();
       return {};
+    }
+    if (grace_.passed()) {
+      if (Status s = core_.health->look(); !s.ok()) return s;
     }
     Status s = diagnose(deadline_.passed());
     return s.ok() ? s : core_.health->raise(s);
   }
 
  private:
+  void restart_clocks() {
+    deadline_ = Deadline::after(core_.config.timeout);
+    grace_ = Deadline::after(kGrace);
+  }
+
   const Core& core_;
   Deadline deadline_;
+  Deadline grace_;
   uint64_t moved_ = ~uint64_t{0};
 };
 

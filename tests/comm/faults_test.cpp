@@ -158,6 +158,42 @@ TEST(Faults, SurvivorsOfAKilledRankShrinkAndGoOn) {
     EXPECT_EQ(endings[rank].exit_code, 0) << "rank " << rank << ": " << endings[rank].text;
 }
 
+TEST(Faults, AFailedSplitLeavesNothingBehindThatALaterSetUpCallCouldTake) {
+  run_ranks(3, quick_options(300), [](Communicator& comm) {
+    // Rank 2 does not take part at first: the others give up.
+    if (comm.rank() != 2) {
+      EXPECT_FALSE(comm.split(0, 0, comm.options()).ok());
+    }
+    CommOptions patient = quick_options();
+    std::vector<int32_t> mine{1 << comm.rank()}, sum(1);
+    Result<std::unique_ptr<Communicator>> pair = std::unique_ptr<Communicator>();
+    const std::vector<int> excluded = {2};
+    if (comm.rank() != 2) {
+      pair = comm.shrink(excluded, patient);
+      ASSERT_TRUE(pair.ok()) << pair.status().message();
+      Call call = all_reduce(mine.data(), sum.data(), 1);
+      call.type = DataType::kInt32;
+      ASSERT_TRUE(run(*pair.value(), call).ok());
+      EXPECT_EQ(sum[0], 0b011);
+    }
+  });
+}
+
+TEST(Faults, ARankThatExitsAfterItsLastCallDoesNotSpoilThatCall) {
+  for (int round = 0; round < 10; ++round) {
+    const std::vector<Ending> endings = run_processes(3, quick_options(), [](Communicator& comm) {
+      std::vector<float> in(1000, 1.0F), out(1000);
+      for (int i = 0; i < 2; ++i) {
+        const Status status = run(comm, all_reduce(in.data(), out.data(), in.size()));
+        if (!status.ok()) _exit(3);
+      }
+      _exit(0);  // without destroying the communicator
+      return std::string();
+    });
+    for (const Ending& ending : endings) EXPECT_EQ(ending.exit_code, 0);
+  }
+}
+
 TEST(Faults, AbortEndsAWaitingCallAndTellsThePeers) {
   run_ranks(3, quick_options(), [](Communicator& comm) {
     std::vector<float> in(100), out(100);
