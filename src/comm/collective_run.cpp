@@ -139,16 +139,13 @@ Status CollectiveRun::choose_bulk_plan() {
 void CollectiveRun::start(LinkedPlan& plan) {
   const Program& program = plan.program;
   const auto element_bytes = static_cast<uint32_t>(size_of(call_.type));
-  const size_t slot_elements = (program.slot_stride - sizeof(SlotHeader)) / element_bytes;
-  const size_t slice = slot_elements == 0 ? call_.count : slot_elements * program.chunks_per_block;
-  const size_t passes =
-      slice >= call_.count ? 1 : (call_.count + slice - 1) / slice;  // no division when small
+  const Slices slices = slices_of(program, call_.count, element_bytes);
   space_.reserve(program.max_operands);
   space_.bind(core_.doorbells.data(), reduction_.prepare(call_, core_.ranks), element_bytes);
   run_.start(program, {plan.regions.data(), inputs_.data(), outputs_.data(), plan.seen.data(),
-                       plan.next_pass, record_.fingerprint, call_.count, slice,
-                       static_cast<uint32_t>(passes), element_bytes});
-  plan.next_pass += passes;
+                       plan.next_pass, record_.fingerprint, call_.count, slices.elements,
+                       slices.passes, element_bytes});
+  plan.next_pass += slices.passes;
   stage_ = Stage::kRunning;
 }
 

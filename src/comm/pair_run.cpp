@@ -79,16 +79,14 @@ Status PairRun::start(const Choice& choice, Protocol protocol) {
     committed_[protocol] = true;
   }
   const auto element_bytes = static_cast<uint32_t>(size_of(call_.type));
-  const size_t slot_elements = (program.slot_stride - sizeof(SlotHeader)) / element_bytes;
-  const size_t slice = slot_elements == 0 ? call_.count : slot_elements * program.chunks_per_block;
-  const size_t passes = slice >= call_.count ? 1 : (call_.count + slice - 1) / slice;
+  const Slices slices = slices_of(program, call_.count, element_bytes);
   space_.reserve(program.max_operands);
   space_.bind(doorbells_, {}, element_bytes);
   seen_[protocol].resize(program.waits.size());
-  run_.start(program, {regions_[protocol], inputs_, outputs_, seen_[protocol].data(),
-                       next_pass_[protocol], record_.fingerprint, call_.count, slice,
-                       static_cast<uint32_t>(passes), element_bytes});
-  next_pass_[protocol] += passes;
+  run_.start(program,
+             {regions_[protocol], inputs_, outputs_, seen_[protocol].data(), next_pass_[protocol],
+              record_.fingerprint, call_.count, slices.elements, slices.passes, element_bytes});
+  next_pass_[protocol] += slices.passes;
   stage_ = Stage::kRunning;
   return {};
 }

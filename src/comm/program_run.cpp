@@ -4,6 +4,13 @@
 
 namespace tessera {
 
+Slices slices_of(const Program& program, size_t count, uint32_t element_bytes) {
+  const size_t slot_elements = (program.slot_stride - sizeof(SlotHeader)) / element_bytes;
+  const size_t elements = slot_elements == 0 ? count : slot_elements * program.chunks_per_block;
+  if (elements >= count) return {elements, 1};  // no division when small
+  return {elements, static_cast<uint32_t>((count + elements - 1) / elements)};
+}
+
 void ProgramRun::start(const Program& program, const Run<HostSpace>& run) {
   program_ = &program;
   view_ = program.view();

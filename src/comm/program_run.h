@@ -12,6 +12,14 @@
 
 namespace tessera {
 
+// How a block of `count` elements is cut: so that no chunk of a slice exceeds a slot. Programs without
+// slots (direct plans) move it in one pass.
+struct Slices {
+  size_t elements;
+  uint32_t passes;
+};
+Slices slices_of(const Program& program, size_t count, uint32_t element_bytes);
+
 class ProgramRun {
  public:
   // `run` and what it points to must live until the run is done.

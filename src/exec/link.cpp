@@ -21,7 +21,7 @@ struct CounterUse {
 
 using Uses = std::vector<std::vector<CounterUse>>;  // [owner][counter]
 
-void note_signals(const Plan& plan, int rank, const Step& step, bool first, Uses& uses) {
+void note_signals(int rank, const Step& step, bool first, Uses& uses) {
   for (const Signal& signal : step.signals) {
     CounterUse& use = uses[signal.rank][signal.counter];
     use.signals += 1;
@@ -37,7 +37,6 @@ void note_signals(const Plan& plan, int rank, const Step& step, bool first, Uses
     }
     if (slots != 1 || signal.increment != 1) use.slot = -1;
   }
-  (void)plan;
 }
 
 // True if the lane reads the slot in step `first` or later: then reading the header along with the
@@ -99,7 +98,7 @@ Uses find_uses(const Plan& plan) {
   for (int rank = 0; rank < plan.ranks; ++rank) {
     for (const Lane& lane : plan.programs[rank].lanes) {
       for (size_t i = 0; i < lane.steps.size(); ++i)
-        note_signals(plan, rank, lane.steps[i], i == 0, uses);
+        note_signals(rank, lane.steps[i], i == 0, uses);
     }
   }
   choose_embedded(plan, uses);
