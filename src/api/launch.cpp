@@ -93,6 +93,7 @@ Status run_here(const std::vector<const Party*>& parties) {
     works.insert(works.end(), party->works.begin(), party->works.end());
     if (party->state->ordered) turns.emplace_back(&party->state->turns, party->state->turns.take());
   }
+  if (works.empty()) return {};
   std::deque<Turn> held;  // ends with the scope, whatever happens
   for (const auto& [turn, ticket] : turns) held.emplace_back(turn, ticket);
   return execute(works);
