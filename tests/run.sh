@@ -87,7 +87,9 @@ $quick && finish
 build_and_test asan
 
 if configure_and_build tsan concurrent_tests; then
-  run_ctest tsan -L "^($(concurrent_areas))\$"
+  # Left out: tests that make ranks disagree on purpose (what such ranks write over each other is read, found to be foreign by its
+  # fingerprint and discarded; the sanitizer cannot know).
+  run_ctest tsan -L "^($(concurrent_areas))\$" -E 'MessageSizes|ADisagreement'
 else
   ((++failed))
 fi

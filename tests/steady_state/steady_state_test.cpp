@@ -27,6 +27,10 @@ void* counted_allocation(size_t bytes, size_t alignment) {
 }  // namespace
 
 void* operator new(size_t bytes) { return counted_allocation(bytes, alignof(std::max_align_t)); }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(bytes);
+}
 void* operator new(size_t bytes, std::align_val_t alignment) {
   return counted_allocation(bytes, static_cast<size_t>(alignment));
 }
@@ -82,7 +86,7 @@ TEST(SteadyState, SmallMessagesMakeNoSystemCall) {
       if (!run(comm, small_all_reduce(data)).ok()) return std::string("warm-up failed");
     }
     if (!forbid_system_calls()) return std::string("seccomp is not available");
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 300; ++i) {
       if (!run(comm, small_all_reduce(data)).ok()) _exit(3);
     }
     _exit(0);  // not through destructors: they do make system calls
