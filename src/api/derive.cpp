@@ -20,8 +20,8 @@ struct DeriveRequest {
   ncclComm_t* out;
   const ncclConfig_t* config;
   bool gets_communicator;
-  uint64_t
-      callers;    // who makes such a call: 0 for all ranks (split), else of the ranks left (shrink)
+  // Who makes such a call together: 0 for all ranks (split), else of the ranks left (shrink).
+  uint64_t callers;
   uint64_t salt;  // equal on the ranks that end up together
   Make make;
 };

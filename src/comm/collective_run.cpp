@@ -113,9 +113,7 @@ Status CollectiveRun::choose_bulk_plan() {
   BulkCall bulk;
   bulk.collective = call_.collective;
   bulk.block_bytes = call_.count * size_of(call_.type);
-  bulk.access = rendezvous_.all_shareable() ? Access::kMapped
-                : core_.single_copy         ? Access::kSingleCopy
-                                            : Access::kNone;
+  bulk.access = core_.access(rendezvous_.all_shareable());
   bulk.root_copies = root_copies();
   Result<Choice> choice = choose_bulk(bulk, core_.site, core_.config);
   if (!choice.ok()) return choice.status();

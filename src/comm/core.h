@@ -46,6 +46,11 @@ struct Core {
   std::vector<uint64_t> set_up;
 
   RankArea& area() const { return view.rank(rank); }
+  // How user buffers can be reached, `mapped` telling whether peers can map them.
+  Access access(bool mapped) const {
+    if (mapped) return Access::kMapped;
+    return single_copy ? Access::kSingleCopy : Access::kNone;
+  }
   bool same_process(int peer) const { return peers[peer].process == peers[rank].process; }
 };
 

@@ -102,7 +102,7 @@ Progress PairRun::advance(int spins) {
   BulkCall bulk;
   bulk.collective = Collective::kSendRecv;
   bulk.block_bytes = call_.count * size_of(call_.type);
-  bulk.access = mapped ? Access::kMapped : core_.single_copy ? Access::kSingleCopy : Access::kNone;
+  bulk.access = core_.access(mapped);
   Site pair = core_.site;
   pair.ranks = 2;
   Result<Choice> choice = choose_bulk(bulk, pair, core_.config);

@@ -10,7 +10,9 @@ void await_visitors(Core& core) {
   for (int peer = 0; peer < core.ranks; ++peer) {
     const RankArea& area = core.view.rank(peer);
     // Ended is read first: a run that begins in between only makes this wait longer.
-    while (area.direct_ended.counter.value() < area.direct_begun.counter.value()) {
+    for (;;) {
+      const uint64_t ended = area.direct_ended.counter.value();
+      if (!area.direct_begun.counter.reached(ended + 1)) break;
       if (core.health->peer_dead(peer)) break;
       if (deadline.passed()) {
         log::warn(

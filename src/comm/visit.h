@@ -29,8 +29,8 @@ class Visit {
   bool inside_ = false;
 };
 
-// After an error, before user buffers are given back and after the own runs have ended: waits for the
-// peers' runs.
+// After an error, before user buffers are given back and after the own runs have ended: waits for
+// the peers' runs.
 void await_visitors(Core& core);
 
 }  // namespace tessera

@@ -17,39 +17,39 @@ const Algorithm* forced(Collective collective, Reach reach, const Config& config
   return find_algorithm(collective, config.algorithm, reach);
 }
 
+const Algorithm* staged(Collective collective, const char* name) {
+  return find_algorithm(collective, name, Reach::kStaged);
+}
+
 const Algorithm* staged_default(Collective collective, int ranks) {
-  const auto get = [&](const char* name) {
-    return find_algorithm(collective, name, Reach::kStaged);
-  };
-  if (collective == Collective::kAllReduce) return get(ranks <= 16 ? "two-phase" : "ring");
+  if (collective == Collective::kAllReduce)
+    return staged(collective, ranks <= 16 ? "two-phase" : "ring");
   if (collective == Collective::kBroadcast || collective == Collective::kReduce)
-    return get(ranks <= 4 ? "one-hop" : "binomial");
-  if (collective == Collective::kAllToAll) return get(ranks <= 16 ? "one-hop" : "pairwise");
-  if (collective == Collective::kSendRecv) return get("staged");
-  if (collective == Collective::kBarrier) return get("dissemination");
+    return staged(collective, ranks <= 4 ? "one-hop" : "binomial");
+  if (collective == Collective::kAllToAll)
+    return staged(collective, ranks <= 16 ? "one-hop" : "pairwise");
+  if (collective == Collective::kSendRecv) return staged(collective, "staged");
+  if (collective == Collective::kBarrier) return staged(collective, "dissemination");
   if (ranks <= 16 || collective == Collective::kGather || collective == Collective::kScatter)
-    return get("one-hop");
-  return get("ring");
+    return staged(collective, "one-hop");
+  return staged(collective, "ring");
 }
 
 const Algorithm* eager_default(Collective collective, int ranks) {
-  const auto get = [&](const char* name) {
-    return find_algorithm(collective, name, Reach::kStaged);
-  };
   switch (collective) {
     case Collective::kAllReduce:
-      return get(ranks <= 16 ? "one-hop" : "recursive-doubling");
+      return staged(collective, ranks <= 16 ? "one-hop" : "recursive-doubling");
     case Collective::kBroadcast:
     case Collective::kReduce:
-      return get(ranks <= 8 ? "one-hop" : "binomial");
+      return staged(collective, ranks <= 8 ? "one-hop" : "binomial");
     case Collective::kAllGather:
-      return get(ranks <= 16 ? "one-hop" : "bruck");
+      return staged(collective, ranks <= 16 ? "one-hop" : "bruck");
     case Collective::kSendRecv:
-      return get("staged");
+      return staged(collective, "staged");
     case Collective::kBarrier:
-      return get("dissemination");
+      return staged(collective, "dissemination");
     default:
-      return get("one-hop");
+      return staged(collective, "one-hop");
   }
 }
 
