@@ -85,7 +85,7 @@ void mark_slots_after_fork() {
   new (&all.mutex) std::mutex;
   for (uint32_t i = 0; i < all.used; ++i) {
     Slot& slot = all.slots[i];
-    new (&slot.call) std::mutex;
+    new (&slot.call) BiasedMutex;
     new (&slot.state) std::mutex;
     new (&slot.comm) std::shared_ptr<CommState>;
     slot.forked = slot.live;
@@ -167,7 +167,8 @@ Result<ncclComm_t> add_comm(std::shared_ptr<CommState> state) {
     }
   }
   Slot& slot = all.slots[index];
-  const std::scoped_lock lock(slot.call, slot.state);
+  const std::lock_guard call_lock(slot.call);
+  const std::lock_guard state_lock(slot.state);
   state->operations = Operations(index);
   slot.comm = std::move(state);
   slot.live = true;

@@ -20,6 +20,7 @@
 #include <optional>
 
 #include "api/comm_state.h"
+#include "sync/biased_mutex.h"
 
 namespace tessera::api {
 
@@ -31,7 +32,7 @@ inline constexpr uint64_t kBufferTag = 0x7ec3;
 inline constexpr uint32_t kMaxComms = 1u << 14;
 
 struct Slot {
-  std::mutex call;
+  BiasedMutex call;
   std::mutex state;
   uint32_t generation = 0;
   bool live = false;
@@ -61,9 +62,9 @@ class CommLock {
   std::shared_ptr<CommState> release();
 
  private:
-  CommLock(Slot* slot, std::unique_lock<std::mutex> lock) : slot_(slot), lock_(std::move(lock)) {}
+  CommLock(Slot* slot, std::unique_lock<BiasedMutex> lock) : slot_(slot), lock_(std::move(lock)) {}
   Slot* slot_;
-  std::unique_lock<std::mutex> lock_;
+  std::unique_lock<BiasedMutex> lock_;
 };
 
 // The communicator without its call lock: any thread, never waits for a call.

@@ -134,12 +134,23 @@ Status CollectiveRun::choose_bulk_plan() {
   return {};
 }
 
+// True if the input lies in the output.
+bool CollectiveRun::in_place(size_t output_bytes) const {
+  const auto input = reinterpret_cast<uintptr_t>(call_.send);
+  const auto output = reinterpret_cast<uintptr_t>(call_.recv);
+  return input >= output && input - output < output_bytes;
+}
+
 void CollectiveRun::start(LinkedPlan& plan) {
   const Program& program = plan.program;
   const auto element_bytes = static_cast<uint32_t>(size_of(call_.type));
   const Slices slices = slices_of(program, call_.count, element_bytes);
   space_.reserve(program.max_operands);
-  space_.bind(core_.doorbells.data(), reduction_.prepare(call_, core_.ranks), element_bytes);
+  const size_t output_bytes =
+      call_.count * element_bytes *
+      output_blocks(call_.collective, core_.ranks, call_.root, core_.rank);
+  space_.bind(core_.doorbells.data(), reduction_.prepare(call_, core_.ranks), element_bytes,
+              streamed_from(call_.collective, core_.site, output_bytes, in_place(output_bytes)));
   run_.start(program, {plan.regions.data(), inputs_.data(), outputs_.data(), plan.seen.data(),
                        plan.next_pass, record_.fingerprint, call_.count, slices.elements,
                        slices.passes, element_bytes});

@@ -37,6 +37,14 @@ class CollectiveRun {
   Status mismatch();
 
   uint64_t moved() const { return rendezvous_.moved() + run_.moved(); }
+  // True if a blocked run had better look on for a while than give the processor away: all ranks
+  // need each other, and none that this rank waits for is a `neighbour` that needs this processor
+  // to go on. Where data flows one way, and before all have met, a neighbour always may.
+  template <class Pred>
+  bool worth_patience(const Pred& neighbour) {
+    return stage_ == Stage::kRunning && !has_root(call_.collective) &&
+           !run_.awaits(space_, neighbour);
+  }
   bool idle() const { return stage_ == Stage::kIdle; }
 
   // For a run that stands still: the fault that explains it, if one can be seen (ranks disagree, a
@@ -51,6 +59,7 @@ class CollectiveRun {
   void begin_bulk();
   bool root_copies() const;
   Status choose_bulk_plan();
+  bool in_place(size_t output_bytes) const;
   void start(LinkedPlan& plan);
   bool repeats(const Call& call) const;
   Progress finish_step(Progress progress);

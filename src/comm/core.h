@@ -40,8 +40,10 @@ struct Core {
   // every pair may read and write each other's memory through the kernel
   bool single_copy = false;
   Site site;
-  int spins = 0;   // looks at an unmet wait before other work or a yield
-  int yields = 0;  // before a sleep
+  // Looks at an unmet wait before other work or a yield; more if nobody who is waited for needs
+  // this rank's processor to go on; yields before a sleep.
+  int spins = 0, patience = 0, yields = 0;
+  int processor = -1;  // of mark_processor()
   // set-up messages exchanged with each peer while forming (as many each way)
   std::vector<uint64_t> set_up;
 
@@ -51,6 +53,13 @@ struct Core {
     if (mapped) return Access::kMapped;
     return single_copy ? Access::kSingleCopy : Access::kNone;
   }
+  // Tells peers, and is_neighbour(), where this rank runs.
+  void mark_processor() {
+    processor = current_processor();
+    area().processor.set(processor);
+  }
+  // The rank last ran on this one's processor.
+  bool is_neighbour(int peer) const { return view.rank(peer).processor.is(processor); }
   bool same_process(int peer) const { return peers[peer].process == peers[rank].process; }
 };
 

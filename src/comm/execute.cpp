@@ -1,6 +1,7 @@
 // Runs works in the caller's thread: the batches of all communicators named make progress together.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/batch.h"
@@ -16,25 +17,31 @@ HostCommunicator& host_rank(Communicator* comm) { return *static_cast<HostCommun
 // Until the collective is done or has failed, or the communicator has.
 Status wait_for(CollectiveRun& run, Core& core, Progress progress) {
   Idle idle(core.yields);
-  Watch watch(core);
+  std::optional<Watch> watch;  // reads clocks: from the first sleep on
+  uint64_t moved = run.moved();
   while (progress == Progress::kBlocked) {
     if (!core.health->good()) return core.health->status();
-    if (idle.next() == Idle::Action::kYield) {
+    core.mark_processor();
+    if (run.worth_patience([&](int rank) { return core.is_neighbour(rank); }))
+      progress = run.advance(core.patience);
+    if (progress != Progress::kBlocked) break;
+    if (run.moved() != moved) {
+      moved = run.moved();
+      idle.reset();
+    } else if (idle.next() == Idle::Action::kYield) {
       yield();
+      progress = run.advance(core.spins);
     } else {
       Doorbell* const own[] = {core.doorbells[core.rank]};
-      const uint64_t before = run.moved();
       Idle::sleep(own, [&] {
         progress = run.advance(0);
-        return progress != Progress::kBlocked || run.moved() != before || !core.health->good();
+        return progress != Progress::kBlocked || run.moved() != moved || !core.health->good();
       });
       if (progress != Progress::kBlocked) break;
-      Status s = watch.look(run.moved(), [&](bool overdue) { return run.diagnose(overdue); });
+      if (!watch) watch.emplace(core);
+      Status s = watch->look(run.moved(), [&](bool overdue) { return run.diagnose(overdue); });
       if (!s.ok()) return s;
     }
-    const uint64_t before = run.moved();
-    progress = run.advance(core.spins);
-    if (run.moved() != before) idle.reset();
   }
   return run.status();
 }

@@ -12,6 +12,7 @@
 #include "comm/communicator.h"
 #include "comm/exchange.h"
 #include "comm/idle.h"
+#include "sync/barrier.h"
 #include "transports/cma/cma.h"
 
 namespace tessera {
@@ -35,6 +36,7 @@ void choose_patience(Core& core, int cores) {
   const bool enough_cores = core.ranks <= cores;
   core.site = {core.ranks, !enough_cores};
   core.spins = core.config.spin >= 0 ? core.config.spin : (enough_cores ? 100 : 3);
+  core.patience = enough_cores ? 0 : 200;
   core.yields = 60;
 }
 
@@ -128,7 +130,7 @@ Status probe_machine(Core& core, Exchange& exchange, Deadline deadline) {
 
 Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOptions& options,
                                    Deadline deadline) {
-  register_adders();
+  register_for_barriers();
   auto core = std::make_unique<Core>();
   core->config = options.config;
   core->rank = rank;

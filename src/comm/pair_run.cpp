@@ -81,7 +81,8 @@ Status PairRun::start(const Choice& choice, Protocol protocol) {
   const auto element_bytes = static_cast<uint32_t>(size_of(call_.type));
   const Slices slices = slices_of(program, call_.count, element_bytes);
   space_.reserve(program.max_operands);
-  space_.bind(doorbells_, {}, element_bytes);
+  space_.bind(doorbells_, {}, element_bytes,
+              streamed_from(call_.collective, core_.site, call_.count * element_bytes, false));
   seen_[protocol].resize(program.waits.size());
   run_.start(program,
              {regions_[protocol], inputs_, outputs_, seen_[protocol].data(), next_pass_[protocol],

@@ -46,17 +46,6 @@ uint64_t ProgramRun::moved() const {
   return moved;
 }
 
-int ProgramRun::blocked_on() const {
-  for (size_t lane = 0; lane < cursors_.size(); ++lane) {
-    const LaneCursor& at = cursors_[lane];
-    const LaneCode& code = view_.lanes[lane];
-    if (done_[lane] || at.slice >= run_.passes || at.step >= code.steps) continue;
-    const StepCode& step = view_.steps[code.first_step + at.step];
-    if (at.wait < step.waits) return view_.waits[step.first_wait + at.wait].from;
-  }
-  return -1;
-}
-
 std::string ProgramRun::blocked(HostSpace& space, const std::vector<int>& names) const {
   const Interpreter<HostSpace> interpreter(view_, run_, space);
   for (size_t lane = 0; lane < cursors_.size(); ++lane) {
@@ -67,7 +56,7 @@ std::string ProgramRun::blocked(HostSpace& space, const std::vector<int>& names)
     if (at.wait >= step.waits) continue;
     const WaitCode& wait = view_.waits[step.first_wait + at.wait];
     uint64_t target = 0;
-    const Counter& counter = interpreter.waited(wait, run_.first_pass + at.slice, target);
+    const Counter& counter = interpreter.waited(wait, at.slice, target);
     return fmt::format("step {} of {}, slice {} of {}, waits for rank {} ({} {} at {}, needs {})",
                        at.step + 1, code.steps, at.slice + 1, run_.passes, names[wait.from],
                        wait.embedded ? "slot" : "counter", wait.counter, counter.value(), target);

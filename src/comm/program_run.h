@@ -36,11 +36,33 @@ class ProgramRun {
   // Grows with every step done: tells progress from standstill.
   uint64_t moved() const;
 
-  // Program ranks whose signal the first blocked lane waits for, and a sentence about the wait:
+  // A sentence about the first blocked lane's wait:
   // "step 3 of 5, slice 0 of 2, waits for rank 1 (counter at 4, needs 5)". Ranks are named by
   // `names` (member -> rank).
   std::string blocked(HostSpace& space, const std::vector<int>& names) const;
-  int blocked_on() const;  // member; -1 when not blocked
+
+  // True if a lane waits, now or later in its pass, for a signal of a member of which `pred` is
+  // true.
+  template <class Pred>
+  bool awaits(HostSpace& space, const Pred& pred) const {
+    const Interpreter<HostSpace> interpreter(view_, run_, space);
+    for (uint32_t lane = 0; lane < view_.num_lanes; ++lane) {
+      const LaneCursor& at = cursors_[lane];
+      const LaneCode& code = view_.lanes[lane];
+      if (at.slice >= run_.passes || at.step >= code.steps) continue;
+      const StepCode& now = view_.steps[code.first_step + at.step];
+      const StepCode& last = view_.steps[code.first_step + code.steps - 1];
+      const uint32_t end = last.first_wait + last.waits;
+      for (uint32_t i = now.first_wait + at.wait; i < end; ++i) {
+        const WaitCode& wait = view_.waits[i];
+        if (!pred(wait.from)) continue;
+        uint64_t target = 0;
+        const Counter& counter = interpreter.waited(wait, at.slice, target);
+        if (!counter.reached(target)) return true;
+      }
+    }
+    return false;
+  }
 
  private:
   const Program* program_ = nullptr;

@@ -18,6 +18,7 @@
 #include "sync/flag.h"
 #include "sync/log_ring.h"
 #include "sync/once_record.h"
+#include "sync/processor_mark.h"
 #include "transports/peer.h"
 
 namespace tessera {
@@ -84,6 +85,7 @@ struct alignas(kCacheLine) RankArea {
   PaddedCounter direct_begun, direct_ended;
   alignas(kCacheLine) Flag left;  // destroyed its communicator
   Flag finalizing;
+  alignas(kCacheLine) ProcessorMark processor;
 };
 
 // Set-up messages (exchange.h) from one rank to another: one in flight.

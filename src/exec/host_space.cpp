@@ -59,7 +59,8 @@ bool HostSpace::copy(const Operands<Place>& operands) {
       return false;
     }
   }
-  if (local > 0) host::copy_to_all(dsts_.data(), local, src.pointer(), bytes);
+  if (local > 0)
+    host::copy_to_all(dsts_.data(), local, src.pointer(), bytes, bytes >= streamed_from_);
   return true;
 }
 

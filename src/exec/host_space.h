@@ -32,9 +32,12 @@ class HostSpace {
   // `max_operands`: of the largest step of any program that will run here.
   explicit HostSpace(uint32_t max_operands);
 
-  // Before each run. `doorbells`: per member.
-  void bind(Doorbell* const* doorbells, const Reduction& reduction, uint32_t element_bytes) {
+  // Before each run. `doorbells`: per member. `streamed_from`: copies of so many bytes are written
+  // past the caches.
+  void bind(Doorbell* const* doorbells, const Reduction& reduction, uint32_t element_bytes,
+            size_t streamed_from) {
     doorbells_ = doorbells;
+    streamed_from_ = streamed_from;
     reduction_ = reduction;
     element_bytes_ = element_bytes;
   }
@@ -75,6 +78,7 @@ class HostSpace {
   Doorbell* const* doorbells_ = nullptr;
   Reduction reduction_;
   uint32_t element_bytes_ = 1;
+  size_t streamed_from_ = 0;
   int error_ = 0, error_pid_ = 0;
   std::vector<Place> places_;
   std::vector<uint16_t> raw_;

@@ -98,56 +98,81 @@ class Interpreter {
   TESSERA_ANY_DEVICE Progress advance(uint32_t lane, LaneCursor& at, int spins) {
     const LaneCode& code = program_.lanes[lane];
     for (; at.slice < run_.passes; ++at.slice, at.step = 0) {
+      const Pass pass = pass_of(at.slice);
       for (; at.step < code.steps; ++at.step, at.wait = 0, ++at.moved) {
         const StepCode& step = program_.steps[code.first_step + at.step];
-        const Progress waited = await(step, at, spins);
+        const Progress waited = await(step, at, pass, spins);
         if (waited != Progress::kDone) return waited;
-        if (step.op != static_cast<uint8_t>(Op::kSync) && !move(step, at.slice))
+        if (step.op != static_cast<uint8_t>(Op::kSync) && !move(step, at.slice, pass))
           return Progress::kFailed;
-        signal(step, at.slice);
+        signal(step, pass);
       }
     }
     return Progress::kDone;
   }
 
   // The counter and target that the wait at the cursor stands for.
-  TESSERA_ANY_DEVICE const Counter& waited(const WaitCode& wait, uint64_t pass,
+  TESSERA_ANY_DEVICE const Counter& waited(const WaitCode& wait, uint32_t slice,
                                            uint64_t& target) const {
-    if (wait.embedded) {
-      target = pass / program_.depth + 1;  // its slot copy is used every depth-th pass
-      return slot(program_.rank, wait.counter, pass)->counter;
-    }
-    target = pass < wait.lag ? 0 : (pass - wait.lag) * wait.per_pass + wait.increment;
-    return counter(program_.rank, wait.counter);
+    return waited(wait, pass_of(slice), target);
   }
 
  private:
-  TESSERA_ANY_DEVICE uint64_t pass(uint32_t slice) const { return run_.first_pass + slice; }
+  struct Pass {
+    uint64_t number;
+    uint64_t use;          // how often its copy of scratch was used, this time included
+    size_t slots;          // where its copy begins in a region
+    size_t slots_of_next;  // the same of the next pass
+  };
+
+  TESSERA_ANY_DEVICE Pass pass_of(uint32_t slice) const {
+    const uint64_t number = run_.first_pass + slice;
+    const uint64_t use = number / program_.depth;
+    const size_t copy = number - use * program_.depth;
+    const size_t next = copy + 1 == program_.depth ? 0 : copy + 1;
+    const size_t first = size_t{program_.counters} * 64;
+    const size_t bytes = program_.slots * program_.slot_stride;
+    return {number, use + 1, first + copy * bytes, first + next * bytes};
+  }
+
+  TESSERA_ANY_DEVICE const Counter& waited(const WaitCode& wait, const Pass& pass,
+                                           uint64_t& target) const {
+    if (wait.embedded) {
+      target = pass.use;
+      return slot(program_.rank, wait.counter, pass)->counter;
+    }
+    target =
+        pass.number < wait.lag ? 0 : (pass.number - wait.lag) * wait.per_pass + wait.increment;
+    return counter(program_.rank, wait.counter);
+  }
 
   TESSERA_ANY_DEVICE Counter& counter(uint16_t member, uint32_t id) const {
     return *reinterpret_cast<Counter*>(run_.regions[member] + size_t{id} * 64);
   }
 
-  TESSERA_ANY_DEVICE Slot* slot(uint16_t member, uint32_t index, uint64_t pass) const {
-    const size_t copy = program_.depth == 1 ? 0 : pass % program_.depth;
-    return reinterpret_cast<Slot*>(run_.regions[member] + size_t{program_.counters} * 64 +
-                                   (copy * program_.slots + index) * program_.slot_stride);
+  TESSERA_ANY_DEVICE Slot* slot(uint16_t member, uint32_t index, const Pass& pass) const {
+    return slot_at(member, pass.slots + index * program_.slot_stride);
+  }
+  TESSERA_ANY_DEVICE Slot* slot_at(uint16_t member, size_t offset) const {
+    return reinterpret_cast<Slot*>(run_.regions[member] + offset);
   }
 
-  TESSERA_ANY_DEVICE Progress await(const StepCode& step, LaneCursor& at, int spins) {
+  TESSERA_ANY_DEVICE Progress await(const StepCode& step, LaneCursor& at, const Pass& pass,
+                                    int spins) {
     for (; at.wait < step.waits; ++at.wait) {
       const WaitCode& wait = program_.waits[step.first_wait + at.wait];
       uint64_t target;
-      const Counter& awaited = waited(wait, pass(at.slice), target);
+      const Counter& awaited = waited(wait, pass, target);
       for (int left = spins; !met(wait, step.first_wait + at.wait, awaited, target); --left) {
         if (left <= 0) return Progress::kBlocked;
-        if (wait.embedded) space_.expect(slot(program_.rank, wait.counter, pass(at.slice)));
+        if (wait.embedded) space_.expect(slot(program_.rank, wait.counter, pass));
         space_.pause();
       }
       if (wait.embedded) {
-        if (slot(program_.rank, wait.counter, pass(at.slice))->fingerprint != run_.fingerprint)
+        if (slot(program_.rank, wait.counter, pass)->fingerprint != run_.fingerprint)
           return Progress::kMismatch;
-        space_.expect_next(slot(program_.rank, wait.counter, pass(at.slice) + 1));
+        space_.expect_next(slot_at(
+            program_.rank, pass.slots_of_next + wait.counter * program_.slot_stride));
       }
     }
     return Progress::kDone;
@@ -162,15 +187,16 @@ class Interpreter {
     return run_.seen[index] >= target;
   }
 
-  TESSERA_ANY_DEVICE void signal(const StepCode& step, uint32_t slice) {
+  TESSERA_ANY_DEVICE void signal(const StepCode& step, const Pass& pass) {
     for (uint32_t i = 0; i < step.signals; ++i) {
       const SignalCode& code = program_.signals[step.first_signal + i];
       if (code.embedded) {
-        Slot* header = slot(code.rank, code.counter, pass(slice));
+        Slot* header = slot(code.rank, code.counter, pass);
         header->fingerprint = run_.fingerprint;
-        space_.publish_value(header->counter, pass(slice) / program_.depth + 1);
+        space_.publish_value(header->counter, pass.use);
       } else if (code.per_pass != 0) {
-        space_.publish_value(counter(code.rank, code.counter), (pass(slice) + 1) * code.per_pass);
+        if ((pass.number + 1) & (code.period - 1)) continue;
+        space_.publish_value(counter(code.rank, code.counter), (pass.number + 1) * code.per_pass);
       } else {
         space_.publish(counter(code.rank, code.counter), code.increment);
       }
@@ -179,10 +205,10 @@ class Interpreter {
   }
 
   TESSERA_ANY_DEVICE Place resolve(const OperandCode& code, uint32_t offset, uint32_t slice,
-                                   const ChunkRange& range) const {
+                                   const Pass& pass, const ChunkRange& range) const {
     const uint32_t chunk = code.chunk + offset;
     if (code.buffer == static_cast<uint8_t>(Buffer::kScratch)) {
-      Slot* header = slot(code.rank, chunk, pass(slice));
+      Slot* header = slot(code.rank, chunk, pass);
       return space_.place(space_.small_or_data(header, range.length * run_.element_bytes));
     }
     const Place* bases =
@@ -192,7 +218,7 @@ class Interpreter {
     return bases[code.rank] + element * run_.element_bytes;
   }
 
-  TESSERA_ANY_DEVICE bool move(const StepCode& step, uint32_t slice) {
+  TESSERA_ANY_DEVICE bool move(const StepCode& step, uint32_t slice, const Pass& pass) {
     const size_t begin = slice * run_.slice_elements;
     const size_t left = run_.count - begin;
     const size_t length = left < run_.slice_elements ? left : run_.slice_elements;
@@ -202,18 +228,18 @@ class Interpreter {
       const ChunkRange range =
           chunk_range(length, program_.chunks_per_block, c, chunk_unit(run_.element_bytes));
       if (range.length == 0) continue;
-      if (!move_chunk(step, j, slice, range)) return false;
+      if (!move_chunk(step, j, slice, pass, range)) return false;
     }
     return true;
   }
 
   TESSERA_ANY_DEVICE bool move_chunk(const StepCode& step, uint32_t j, uint32_t slice,
-                                     const ChunkRange& range) {
+                                     const Pass& pass, const ChunkRange& range) {
     Place* places = space_.places();
     uint16_t* raw = space_.raw();
     for (uint32_t i = 0; i < uint32_t{step.dsts} + step.srcs; ++i) {
       const OperandCode& code = program_.operands[step.first_operand + i];
-      places[i] = resolve(code, j, slice, range);
+      places[i] = resolve(code, j, slice, pass, range);
       raw[i] = code.buffer == static_cast<uint8_t>(Buffer::kInput)
                    ? static_cast<uint16_t>(code.rank + 1)
                    : uint16_t{0};

@@ -1,6 +1,7 @@
 #include "exec/link.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "sync/slot.h"
@@ -15,9 +16,18 @@ struct CounterUse {
   int signals = 0;        // signal entries in one pass
   uint32_t per_pass = 0;  // sum of their increments
   int from = 0;           // a signalling rank
+  uint32_t lag = ~0u;     // smallest of its waits
   int slot = -1;          // the one slot of the owner that the signalling step writes
   bool entry = false;     // raised by a lane's first step that moves nothing and waits for nothing
 };
+
+// A credit waited for with lag g may be given every k-th pass, k <= g, for all passes since: pass p
+// then waits for no pass later than p - g + k - 1, which is an earlier pass still, and passes that
+// wait for earlier ones only cannot wait in a circle. Giver and taker pass the counter's line to
+// and fro k times less often. Half the lag lets both go on while a credit travels.
+uint32_t credit_period(uint32_t lag) {
+  return lag == ~0u ? 1 : std::bit_floor(std::max(2u, lag) / 2);
+}
 
 using Uses = std::vector<std::vector<CounterUse>>;  // [owner][counter]
 
@@ -78,6 +88,7 @@ void choose_embedded(const Plan& plan, Uses& uses) {
       for (size_t i = 0; i < lane.steps.size(); ++i) {
         for (const Wait& wait : lane.steps[i].waits) {
           CounterUse& use = uses[rank][wait.counter];
+          use.lag = std::min(use.lag, wait.lag);
           const bool once = ++waits[wait.counter] == 1;
           if (!once || wait.lag != 0 || !reads_slot(lane, i, rank, use.slot)) use.slot = -1;
         }
@@ -172,9 +183,11 @@ class Encoder {
     if (dropped(signal.rank, signal.counter)) return;
     const CounterUse& use = uses_[signal.rank][signal.counter];
     const bool embedded = use.slot >= 0;
+    const bool alone = use.signals == 1;
     out_.signals.push_back({static_cast<uint32_t>(embedded ? use.slot : signal.counter),
-                            signal.increment, use.signals == 1 ? use.per_pass : 0,
-                            static_cast<uint16_t>(signal.rank), embedded});
+                            signal.increment, alone ? use.per_pass : 0,
+                            alone ? credit_period(use.lag) : 1, static_cast<uint16_t>(signal.rank),
+                            embedded});
   }
 
   const Plan& plan_;

@@ -37,6 +37,7 @@ struct SignalCode {
   uint32_t counter;  // id at the owner; the slot's index when embedded
   uint32_t increment;
   uint32_t per_pass;  // of a counter that only this signal raises; 0: others raise it too
+  uint32_t period;    // raised in every period-th pass only (a power of two), for all since
   uint16_t rank;
   bool embedded;
 };

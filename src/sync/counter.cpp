@@ -1,7 +1,6 @@
 #include "sync/counter.h"
 
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -10,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+
+#include "sync/barrier.h"
 
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
@@ -32,26 +33,12 @@ struct WaitElement {
 };
 constexpr uint32_t kFutex32 = 2;  // FUTEX2_SIZE_U32, shared between processes
 
-int membarrier(int command) { return static_cast<int>(syscall(SYS_membarrier, command, 0, 0)); }
-
-bool has_barrier() {
-  static const bool has = [] {
-    const int commands = membarrier(MEMBARRIER_CMD_QUERY);
-    return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0;
-  }();
-  return has;
-}
-
 }  // namespace
-
-void register_adders() {
-  if (has_barrier()) membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
-}
 
 uint32_t Doorbell::prepare() {
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   const uint32_t ticket = bells_.load(std::memory_order_acquire);
-  if (has_barrier()) membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);  // (b)
+  global_barrier();  // (b)
   return ticket;
 }
 
@@ -62,7 +49,7 @@ void Doorbell::wake() {
 
 void sleep_any(const Sleeper* sleepers, int count, std::chrono::nanoseconds timeout) {
   if (count == 0) return;
-  if (!has_barrier()) timeout = std::min<std::chrono::nanoseconds>(timeout, kCautiousSleep);
+  if (!has_global_barrier()) timeout = std::min<std::chrono::nanoseconds>(timeout, kCautiousSleep);
   if (count > 1 && count <= kMaxSleepers) {
     WaitElement elements[kMaxSleepers];
     for (int i = 0; i < count; ++i) {
@@ -93,5 +80,7 @@ void pause() {
 }
 
 void yield() { sched_yield(); }
+
+int current_processor() { return sched_getcpu(); }
 
 }  // namespace tessera

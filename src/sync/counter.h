@@ -10,6 +10,7 @@
 //   waiter:  if (!reached) { t = doorbell.prepare(); if (!reached) doorbell.sleep(t, timeout);
 //            doorbell.cancel(); }
 //
+// Requires: adders' processes are registered (sync/barrier.h) before their first add.
 // Thread safety: any number of adders in any processes; any number of waiters on a counter. One
 // sleeper at a time per doorbell is intended; several are woken together.
 // Guarantee: what an adder wrote before publish() is visible to a waiter after reached() returned
@@ -105,10 +106,6 @@ inline constexpr int kMaxSleepers = 128;
 // more than kMaxSleepers, sleeps on the first for kCautiousSleep at most.
 void sleep_any(const Sleeper* sleepers, int count, std::chrono::nanoseconds timeout);
 
-// Makes this process's adders subject to the barrier of (b); call once per process before its first
-// add. Idempotent.
-void register_adders();
-
 // Longest sleep where wake-ups may be lost.
 inline constexpr std::chrono::milliseconds kCautiousSleep{1};
 
@@ -116,5 +113,7 @@ inline constexpr std::chrono::milliseconds kCautiousSleep{1};
 void pause();
 // Gives the core to another runnable thread, if there is one (I10).
 void yield();
+// The number of the core that the calling thread runs on; -1 if nobody knows.
+int current_processor();
 
 }  // namespace tessera

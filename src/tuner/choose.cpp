@@ -86,9 +86,20 @@ Result<Choice> choose_eager(Collective collective, const Site& site, const Confi
   choice.slot_bytes = std::max(eager_max(collective, site, config), size_t{64});
   // Where data flows one way, senders may run ahead by as many calls as there are copies.
   choice.depth = 2;
-  if (has_root(collective)) choice.depth = site.ranks <= 8 ? 16 : 4;
+  if (has_root(collective)) choice.depth = site.ranks <= 4 ? 32 : site.ranks <= 8 ? 16 : 4;
   if (collective == Collective::kSendRecv) choice.depth = 4;
   return choice;
+}
+
+size_t streamed_from(Collective collective, const Site& site, size_t output_bytes, bool in_place) {
+  // The second-level cache that a core has to itself on many machines.
+  constexpr size_t kPrivateCache = 2048 * KiB;
+  // A copy that fills the caches by itself gains by going past them. So do smaller ones where no
+  // byte is read twice and the call as a whole fills them; an output that is also the input is in
+  // the caches already.
+  if (in_place || collective != Collective::kAllToAll) return kPrivateCache;
+  const size_t touched = output_bytes * (site.crowded ? 4 : 2);
+  return touched >= kPrivateCache ? 64 * KiB : kPrivateCache;
 }
 
 Result<Choice> choose_bulk(const BulkCall& call, const Site& site, const Config& config) {

@@ -51,6 +51,9 @@ struct Choice {
 // Largest block, in bytes, that runs eagerly.
 size_t eager_max(Collective collective, const Site& site, const Config& config);
 Result<Choice> choose_eager(Collective collective, const Site& site, const Config& config);
+// Copies of so many bytes had better be written past the caches, in a call whose output is
+// `output_bytes` on this rank. Ranks may differ.
+size_t streamed_from(Collective collective, const Site& site, size_t output_bytes, bool in_place);
 Result<Choice> choose_bulk(const BulkCall& call, const Site& site, const Config& config);
 
 }  // namespace tessera

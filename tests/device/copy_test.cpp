@@ -53,9 +53,9 @@ TEST_P(Copies, LeaveDataAloneThatIsInPlaceAlready) {
   EXPECT_EQ(data, input);
 }
 
-INSTANTIATE_TEST_SUITE_P(Copy, Copies, ::testing::Values(host::copy, host::copy_streaming),
+INSTANTIATE_TEST_SUITE_P(Copy, Copies, ::testing::Values(host::copy, host::copy_past_caches),
                          [](const auto& info) {
-                           return std::string(info.index == 0 ? "cached" : "streaming");
+                           return std::string(info.index == 0 ? "cached" : "past_caches");
                          });
 
 }  // namespace

@@ -43,6 +43,19 @@ TEST(Link, CreditsKeepACounterOfTheirOwn) {
   EXPECT_EQ(credits, 2);
 }
 
+// Depth, expected period: at most half the lag, a power of two.
+TEST(Link, CreditsAreGivenForSeveralPassesAtATime) {
+  for (const auto& [depth, period] : {std::pair{2, 1U}, {3, 1U}, {4, 2U}, {7, 2U}, {16, 8U}}) {
+    const VerifiedPlan plan =
+        verified(Collective::kBroadcast, "one-hop", Reach::kStaged, 3, 0, depth);
+    const Program root = link(plan, 0, {256, false});
+    for (const SignalCode& put : root.signals) EXPECT_EQ(put.period, 1U);
+    const Program peer = link(plan, 1, {256, false});
+    ASSERT_EQ(peer.signals.size(), 1U);
+    EXPECT_EQ(peer.signals[0].period, period) << "depth " << depth;
+  }
+}
+
 TEST(Link, DirectPlansLoseTheirEntrySignalsOnlyWhenTheRendezvousGaveThem) {
   const VerifiedPlan plan = verified(Collective::kAllReduce, "direct", Reach::kDirect, 3, -1, 1);
   const Program met = link(plan, 0, {0, true});

@@ -18,7 +18,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // At least one vector.
-void copy_past_caches(uint8_t* dst, const uint8_t* src, size_t bytes) {
+void stream(uint8_t* dst, const uint8_t* src, size_t bytes) {
 #if HWY_TARGET == HWY_SCALAR
   std::memcpy(dst, src, bytes);  // no streaming stores here
 #else
@@ -51,42 +51,38 @@ namespace tessera::host {
 
 namespace {
 
-// A copy that fits a private cache (2 MiB is common) is faster through it; beyond, not fetching the
-// lines of dst saves a third of the traffic.
-constexpr size_t kStreamingBytes = size_t{2} << 20;
-
 // Copies to several places go block by block, so that the source is fetched from memory once.
 constexpr size_t kBlockBytes = 128 * 1024;
 
+// Less than this is not worth a fence.
+constexpr size_t kLeastStreamed = 4096;
+
 }  // namespace
 
-HWY_EXPORT(copy_past_caches);
+HWY_EXPORT(stream);
 
 void copy(void* dst, const void* src, size_t bytes) {
   if (dst != src && bytes != 0) std::memcpy(dst, src, bytes);
 }
 
-void copy_streaming(void* dst, const void* src, size_t bytes) {
-  if (bytes < kStreamingBytes) return copy(dst, src, bytes);
+void copy_past_caches(void* dst, const void* src, size_t bytes) {
+  if (bytes < kLeastStreamed) return copy(dst, src, bytes);
   if (dst == src) return;
-  HWY_DYNAMIC_DISPATCH(copy_past_caches)
+  HWY_DYNAMIC_DISPATCH(stream)
   (static_cast<uint8_t*>(dst), static_cast<const uint8_t*>(src), bytes);
 }
 
-void copy_to_all(void* const* dsts, int num_dsts, const void* src, size_t bytes) {
-  if (num_dsts == 1) return copy_streaming(dsts[0], src, bytes);
-  const bool streaming = bytes >= kStreamingBytes;
+void copy_to_all(void* const* dsts, int num_dsts, const void* src, size_t bytes, bool past_caches) {
+  const size_t block_bytes = num_dsts == 1 ? bytes : kBlockBytes;
   const auto* from = static_cast<const uint8_t*>(src);
-  for (size_t done = 0; done < bytes; done += kBlockBytes) {
-    const size_t block = bytes - done < kBlockBytes ? bytes - done : kBlockBytes;
+  for (size_t done = 0; done < bytes; done += block_bytes) {
+    const size_t block = bytes - done < block_bytes ? bytes - done : block_bytes;
     for (int i = 0; i < num_dsts; ++i) {
-      auto* to = static_cast<uint8_t*>(dsts[i]);
-      if (to == from) continue;
-      if (streaming && block == kBlockBytes) {
-        HWY_DYNAMIC_DISPATCH(copy_past_caches)(to + done, from + done, block);
-      } else {
-        copy(to + done, from + done, block);
-      }
+      auto* to = static_cast<uint8_t*>(dsts[i]) + done;
+      if (past_caches)
+        copy_past_caches(to, from + done, block);
+      else
+        copy(to, from + done, block);
     }
   }
 }
