@@ -146,9 +146,8 @@ void CollectiveRun::start(LinkedPlan& plan) {
   const auto element_bytes = static_cast<uint32_t>(size_of(call_.type));
   const Slices slices = slices_of(program, call_.count, element_bytes);
   space_.reserve(program.max_operands);
-  const size_t output_bytes =
-      call_.count * element_bytes *
-      output_blocks(call_.collective, core_.ranks, call_.root, core_.rank);
+  const size_t output_bytes = call_.count * element_bytes *
+                              output_blocks(call_.collective, core_.ranks, call_.root, core_.rank);
   space_.bind(core_.doorbells.data(), reduction_.prepare(call_, core_.ranks), element_bytes,
               streamed_from(call_.collective, core_.site, output_bytes, in_place(output_bytes)));
   run_.start(program, {plan.regions.data(), inputs_.data(), outputs_.data(), plan.seen.data(),

@@ -141,8 +141,7 @@ class Interpreter {
       target = pass.use;
       return slot(program_.rank, wait.counter, pass)->counter;
     }
-    target =
-        pass.number < wait.lag ? 0 : (pass.number - wait.lag) * wait.per_pass + wait.increment;
+    target = pass.number < wait.lag ? 0 : (pass.number - wait.lag) * wait.per_pass + wait.increment;
     return counter(program_.rank, wait.counter);
   }
 
@@ -171,8 +170,8 @@ class Interpreter {
       if (wait.embedded) {
         if (slot(program_.rank, wait.counter, pass)->fingerprint != run_.fingerprint)
           return Progress::kMismatch;
-        space_.expect_next(slot_at(
-            program_.rank, pass.slots_of_next + wait.counter * program_.slot_stride));
+        space_.expect_next(
+            slot_at(program_.rank, pass.slots_of_next + wait.counter * program_.slot_stride));
       }
     }
     return Progress::kDone;
