@@ -134,6 +134,9 @@ std::string debug_of(const Config& config) {
 constexpr Setting kSettings[] = {
     {"TESSERA_TIMEOUT_MS", false, set_timeout, timeout_of},
     {"TESSERA_ALGO", true, set_text<&Config::algorithm>, text_of<&Config::algorithm>},
+    {"NCCL_ALGO", true, set_text<&Config::nccl_algorithms>, text_of<&Config::nccl_algorithms>},
+    {"NCCL_PROTO", true, set_text<&Config::nccl_protocols>, text_of<&Config::nccl_protocols>},
+    {"TESSERA_PROFILE", false, set_text<&Config::profile>, text_of<&Config::profile>},
     {"TESSERA_LL_MAX", true, set_size<&Config::low_latency_max>,
      number_of<&Config::low_latency_max>},
     {"TESSERA_SLICE_BYTES", true, set_slice, number_of<&Config::slice_bytes>},
@@ -203,6 +206,11 @@ Result<Config> Config::from_environment() {
       return status;
     }
   }
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
+    config.cache_home = cache;
+  } else if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
+    config.cache_home = std::string(home) + "/.cache";
+  }
   return config;
 }
 
@@ -211,6 +219,7 @@ std::vector<std::pair<std::string, std::string>> Config::shared_settings() const
   for (const Setting& setting : kSettings) {
     if (setting.shared) shared.emplace_back(setting.name, setting.get(*this));
   }
+  shared.emplace_back("TESSERA_PROFILE (contents)", profile_digest);
   return shared;
 }
 

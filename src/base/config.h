@@ -28,6 +28,12 @@ struct Config {
   bool share_memory = true;
   // TESSERA_SPIN: looks at a counter before yielding; -1: by ranks and cores
   int spin = -1;
+  std::string nccl_algorithms;  // NCCL_ALGO
+  std::string nccl_protocols;   // NCCL_PROTO
+  // TESSERA_PROFILE: file of measured times, "none", or "": this machine's, if there is one
+  std::string profile;
+  std::string profile_digest = "none";   // of the profile in use; set when a communicator is made
+  std::string cache_home;                // XDG_CACHE_HOME, or HOME/.cache
   int blocking = -1;                     // NCCL_COMM_BLOCKING: -1 unset
   std::string socket_ifname;             // NCCL_SOCKET_IFNAME
   std::string comm_id;                   // NCCL_COMM_ID host:port

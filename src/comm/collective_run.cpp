@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
 #include "base/log.h"
 #include "comm/call_record.h"
 #include "plan/shape.h"
+#include "tuner/rules.h"
 
 namespace tessera {
 
@@ -27,7 +29,7 @@ CollectiveRun::CollectiveRun(Core& core, PlanStore& plans, Sharing& sharing)
     if (rank != core.rank) parties_.push_back({rank, &core.view.rank(rank).board});
   }
   for (int c = 0; c < kCollectives; ++c)
-    eager_[c].resize(has_root(static_cast<Collective>(c)) ? core.ranks : 1);
+    eager_[c].resize(Tuner::kMostEager * (has_root(static_cast<Collective>(c)) ? core.ranks : 1));
 }
 
 // A call that differs from the last one in its buffers only.
@@ -60,11 +62,15 @@ Status CollectiveRun::begin(const Call& call) {
     return {};
   }
   set_own_buffers();
-  if (core_.ranks == 1 || block_bytes <= eager_max(call.collective, core_.site, core_.config)) {
-    status_ = begin_eager();
-  } else {
+  Result<const std::vector<Tuner::Eager>*> ranges = core_.tuner->eager(call.collective);
+  if (!ranges.ok()) return status_ = ranges.status();
+  const auto range =
+      std::find_if(ranges.value()->begin(), ranges.value()->end(),
+                   [&](const Tuner::Eager& eager) { return block_bytes <= eager.largest; });
+  if (range != ranges.value()->end())
+    status_ = begin_eager(*range, range - ranges.value()->begin());
+  else
     begin_bulk();
-  }
   return status_;
 }
 
@@ -73,14 +79,13 @@ void CollectiveRun::set_own_buffers() {
   outputs_[core_.rank] = space_.place(call_.recv);
 }
 
-Status CollectiveRun::begin_eager() {
+Status CollectiveRun::begin_eager(const Tuner::Eager& range, ptrdiff_t index) {
+  const int root = has_root(call_.collective) ? call_.root : 0;
   LinkedPlan*& plan =
-      eager_[static_cast<size_t>(call_.collective)][has_root(call_.collective) ? call_.root : 0];
+      eager_[static_cast<size_t>(call_.collective)][root * Tuner::kMostEager + index];
   if (plan == nullptr) {
-    Result<Choice> choice = choose_eager(call_.collective, core_.site, core_.config);
-    if (!choice.ok()) return choice.status();
     Result<LinkedPlan*> linked =
-        plans_.get(choice.value(), has_root(call_.collective) ? call_.root : -1);
+        plans_.get(range.choice, has_root(call_.collective) ? call_.root : -1);
     if (!linked.ok()) return linked.status();
     plan = linked.value();
   }
@@ -115,13 +120,13 @@ Status CollectiveRun::choose_bulk_plan() {
   bulk.block_bytes = call_.count * size_of(call_.type);
   bulk.access = core_.access(rendezvous_.all_shareable());
   bulk.root_copies = root_copies();
-  Result<Choice> choice = choose_bulk(bulk, core_.site, core_.config);
-  if (!choice.ok()) return choice.status();
-  Result<LinkedPlan*> plan =
-      plans_.get(choice.value(), has_root(call_.collective) ? call_.root : -1);
+  Result<Candidate> candidate = core_.tuner->bulk(bulk);
+  if (!candidate.ok()) return candidate.status();
+  const Choice choice = core_.tuner->choice_of_bulk(candidate.value());
+  Result<LinkedPlan*> plan = plans_.get(choice, has_root(call_.collective) ? call_.root : -1);
   if (!plan.ok()) return plan.status();
-  if (choice.value().algorithm->reach == Reach::kDirect) {
-    visit_.begin();
+  if (choice.algorithm->reach == Reach::kDirect) {
+    if (Status s = visit_.begin(); !s.ok()) return s;
     for (size_t i = 0; i < parties_.size(); ++i) {
       const Announcement& theirs = rendezvous_.announcement(i);
       inputs_[parties_[i].rank] = sharing_.place(parties_[i].rank, theirs.input);

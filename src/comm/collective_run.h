@@ -55,7 +55,7 @@ class CollectiveRun {
   enum class Stage : uint8_t { kIdle, kRendezvous, kRunning };
 
   Progress fail(Status status);
-  Status begin_eager();
+  Status begin_eager(const Tuner::Eager& range, ptrdiff_t index);
   void begin_bulk();
   bool root_copies() const;
   Status choose_bulk_plan();
@@ -84,7 +84,8 @@ class CollectiveRun {
   std::vector<Party> parties_;
   std::vector<int> names_;  // member -> rank: the identity
   std::vector<host::Place> inputs_, outputs_;
-  std::array<std::vector<LinkedPlan*>, kCollectives> eager_;  // by root
+  // by root and range of sizes
+  std::array<std::vector<LinkedPlan*>, kCollectives> eager_;
 };
 
 }  // namespace tessera

@@ -12,7 +12,7 @@
 #include "comm/segment_layout.h"
 #include "transports/peer.h"
 #include "transports/shm/segment.h"
-#include "tuner/choose.h"
+#include "tuner/tuner.h"
 
 namespace tessera {
 
@@ -40,6 +40,8 @@ struct Core {
   // every pair may read and write each other's memory through the kernel
   bool single_copy = false;
   Site site;
+  std::unique_ptr<Tuner> tuner;       // of collectives
+  std::unique_ptr<Tuner> pair_tuner;  // of a send and its receive
   // Looks at an unmet wait before other work or a yield; more if nobody who is waited for needs
   // this rank's processor to go on; yields before a sleep.
   int spins = 0, patience = 0, yields = 0;

@@ -34,7 +34,7 @@ cpu_set_t usable_cores() {
 // almost at once (I10).
 void choose_patience(Core& core, int cores) {
   const bool enough_cores = core.ranks <= cores;
-  core.site = {core.ranks, !enough_cores};
+  core.site = {core.ranks, !enough_cores, cores};
   core.spins = core.config.spin >= 0 ? core.config.spin : (enough_cores ? 100 : 3);
   core.patience = enough_cores ? 0 : 200;
   core.yields = 60;
@@ -102,6 +102,20 @@ struct Greeting {
 };
 static_assert(sizeof(Greeting) <= sizeof(SetupBox::payload));
 
+Status make_tuners(Core& core) {
+  Result<std::shared_ptr<const Profile>> profile = find_profile(core.config);
+  if (!profile.ok()) return profile.status();
+  Site pair = core.site;
+  pair.ranks = 2;
+  Result<Tuner> all = Tuner::create(core.site, core.config, profile.value());
+  if (!all.ok()) return all.status();
+  Result<Tuner> two = Tuner::create(pair, core.config, nullptr);
+  if (!two.ok()) return two.status();
+  core.tuner = std::make_unique<Tuner>(std::move(all).value());
+  core.pair_tuner = std::make_unique<Tuner>(std::move(two).value());
+  return {};
+}
+
 Status probe_machine(Core& core, Exchange& exchange, Deadline deadline) {
   static uint64_t word = cma::kProbeWord;  // written only with its own value, by peers
   std::vector<int> everyone(core.ranks);
@@ -113,6 +127,7 @@ Status probe_machine(Core& core, Exchange& exchange, Deadline deadline) {
   CPU_ZERO(&cores);
   for (const Greeting& greeting : all.value()) CPU_OR(&cores, &cores, &greeting.cores);
   choose_patience(core, CPU_COUNT(&cores));
+  if (Status s = make_tuners(core); !s.ok()) return s;
   bool possible = core.config.single_copy;
   for (int peer = 0; possible && peer < core.ranks; ++peer) {
     if (!core.same_process(peer))
@@ -130,7 +145,8 @@ Status probe_machine(Core& core, Exchange& exchange, Deadline deadline) {
 
 Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOptions& options,
                                    Deadline deadline) {
-  register_for_barriers();
+  if (!register_for_barriers())
+    log::info(rank, "the kernel has no barriers for other processes: sleepers look more often");
   auto core = std::make_unique<Core>();
   core->config = options.config;
   core->rank = rank;

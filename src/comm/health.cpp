@@ -26,6 +26,11 @@ const ErrorRecord* Health::await_reason() const {
   return header_->error.get();
 }
 
+void Health::await_claim() const {
+  const Deadline deadline = Deadline::after(std::chrono::milliseconds(200));
+  while (!header_->error.claimed() && !deadline.passed()) yield();
+}
+
 std::string Health::who() const {
   return name_.empty() ? fmt::format("rank {}", rank_)
                        : fmt::format("rank {} of \"{}\"", rank_, name_);

@@ -17,6 +17,8 @@ class Health {
   Health(SegmentView view, int rank, int ranks, std::string name, Liveness liveness);
 
   // True while nothing is known to be wrong. A few loads of lines that are rarely written.
+  // After an error of whatever kind, until it stands in the record that peers look at; bounded.
+  void await_claim() const;
   bool good() const {
     return !aborted_.raised() && !revoked_.raised() && !header_->error.claimed();
   }

@@ -42,6 +42,9 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   joining.rank = rank;
   joining.ranks = ranks;
   joining.config = options.config;
+  Result<std::shared_ptr<const Profile>> profile = find_profile(options.config);
+  if (!profile.ok()) return profile.status();
+  joining.config.profile_digest = digest(profile.value().get());
   Result<Membership> membership = join(id, joining, deadline);
   if (!membership.ok()) return membership.status();
   return wrap(form(std::move(membership).value(), rank, options, deadline), options);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "comm/call_record.h"
+#include "tuner/rules.h"
 
 namespace tessera {
 namespace {
@@ -49,10 +50,10 @@ Status PairRun::begin(const Call& call) {
   const size_t bytes = call.count * size_of(call.type);
   inputs_[0] = space_.place(const_cast<void*>(call.send));
   outputs_[1] = space_.place(call.recv);
-  if (bytes <= eager_max(Collective::kSendRecv, core_.site, core_.config)) {
-    Result<Choice> choice = choose_eager(Collective::kSendRecv, core_.site, core_.config);
-    if (!choice.ok()) return status_ = choice.status();
-    return status_ = start(choice.value(), kEager);
+  Result<const std::vector<Tuner::Eager>*> ranges = core_.pair_tuner->eager(Collective::kSendRecv);
+  if (!ranges.ok()) return status_ = ranges.status();
+  for (const Tuner::Eager& range : *ranges.value()) {
+    if (bytes <= range.largest) return status_ = start(range.choice, kEager);
   }
   rendezvous_.start(receives_ ? mine.receive_board : mine.send_board, ++announcements_,
                     {&party_, 1}, peer_, record_, sharing_.note(call.send, bytes),
@@ -104,16 +105,17 @@ Progress PairRun::advance(int spins) {
   bulk.collective = Collective::kSendRecv;
   bulk.block_bytes = call_.count * size_of(call_.type);
   bulk.access = core_.access(mapped);
-  Site pair = core_.site;
-  pair.ranks = 2;
-  Result<Choice> choice = choose_bulk(bulk, pair, core_.config);
-  if (!choice.ok()) return fail(core_.health->raise(choice.status()));
-  const bool direct = choice.value().algorithm->reach == Reach::kDirect;
+  Result<Candidate> candidate = core_.pair_tuner->bulk(bulk);
+  if (!candidate.ok()) return fail(core_.health->raise(candidate.status()));
+  const Choice choice = core_.pair_tuner->choice_of_bulk(candidate.value());
+  const bool direct = choice.algorithm->reach == Reach::kDirect;
   const Announcement& theirs = rendezvous_.announcement(0);
-  if (direct) visit_.begin();
+  if (direct) {
+    if (Status s = visit_.begin(); !s.ok()) return fail(std::move(s));
+  }
   if (direct && receives_) inputs_[0] = sharing_.place(peer_, theirs.input);
   if (direct && !receives_) outputs_[1] = sharing_.place(peer_, theirs.output);
-  if (Status s = start(choice.value(), direct ? kDirect : kStaged); !s.ok())
+  if (Status s = start(choice, direct ? kDirect : kStaged); !s.ok())
     return fail(core_.health->raise(s));
   return finish_step(run_.advance(space_, spins));
 }

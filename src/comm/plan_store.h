@@ -15,7 +15,7 @@
 #include "comm/core.h"
 #include "exec/link.h"
 #include "plan/verifier.h"
-#include "tuner/choose.h"
+#include "tuner/candidate.h"
 
 namespace tessera {
 

@@ -2,10 +2,20 @@
 
 #include "base/deadline.h"
 #include "base/log.h"
+#include "sync/fence.h"
 
 namespace tessera {
 
+Status Visit::begin() {
+  core_.area().direct_begun.counter.publish(1);
+  inside_ = true;
+  full_fence();
+  return core_.health->good() ? Status() : core_.health->status();
+}
+
 void await_visitors(Core& core) {
+  core.health->await_claim();
+  full_fence();
   const Deadline deadline = Deadline::after(std::chrono::seconds(2));
   for (int peer = 0; peer < core.ranks; ++peer) {
     const RankArea& area = core.view.rank(peer);

@@ -2,8 +2,12 @@
 //
 // On success the plan itself makes a rank wait until nobody is inside its buffers. After an error
 // it does not get there: a rank that gives its buffers back to the user waits here until no living
-// peer is inside a direct run any more. Peers notice the error before their next step, so the wait
-// is as long as one step; it is bounded all the same.
+// peer is inside a direct run any more. Such a run ends by itself (its moves wait for nobody); the
+// wait is bounded all the same.
+//
+// No run begins unseen: who begins stores "begun", passes a full fence and looks for an error; who
+// leaves after an error saw it claimed, passes a full fence and looks for "begun". One of the two
+// sees the other.
 // Thread safety: one thread at a time per object.
 #pragma once
 
@@ -15,10 +19,8 @@ class Visit {
  public:
   explicit Visit(Core& core) : core_(core) {}
 
-  void begin() {
-    core_.area().direct_begun.counter.publish(1);
-    inside_ = true;
-  }
+  // Before the first access to a peer's buffers; fails if the communicator has.
+  Status begin();
   void end() {
     if (inside_) core_.area().direct_ended.counter.publish(1);
     inside_ = false;

@@ -11,9 +11,9 @@ long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
 }  // namespace
 
-void register_for_barriers() {
-  membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+bool register_for_barriers() {
   membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+  return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
 }
 
 bool has_global_barrier() {

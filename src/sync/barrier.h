@@ -11,8 +11,9 @@
 namespace tessera {
 
 // Makes this process's threads subject to the barriers; call before they rely on one. Idempotent;
-// may take milliseconds the first time (the kernel waits for a grace period).
-void register_for_barriers();
+// may take milliseconds the first time (the kernel waits for a grace period). False where the
+// kernel does not let it: then global barriers do not hit this process.
+bool register_for_barriers();
 
 // On all registered processes; without effect where the kernel has none.
 void global_barrier();

@@ -1,5 +1,9 @@
 #include "sync/biased_mutex.h"
 
+#include <cerrno>
+#include <cstdlib>
+#include <thread>
+
 #include "sync/barrier.h"
 
 namespace tessera {
@@ -34,7 +38,10 @@ bool BiasedMutex::enter(uint64_t thread) {
 void BiasedMutex::leave() {
   inside_.store(0, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (owner_.load(std::memory_order_relaxed) == kRevoked) inside_.notify_all();  // (b), (d)
+  if (owner_.load(std::memory_order_relaxed) != kRevoked) return;  // (b)
+  // (d); the fence: the library's notify looks for waiters without one of its own
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  inside_.notify_all();
 }
 
 void BiasedMutex::lock() {
@@ -62,13 +69,20 @@ void BiasedMutex::unlock() {
 void BiasedMutex::grant(uint64_t thread) {
   streak_ = thread == latest_ ? streak_ + 1 : 1;
   latest_ = thread;
-  if (streak_ != kStreak) return;
-  if (process_barrier()) owner_.store(thread, std::memory_order_relaxed);  // read by `thread` only
+  if (streak_ < kStreak) return;
+  streak_ = 0;
+  // others only compare it with their own numbers
+  if (process_barrier()) owner_.store(thread, std::memory_order_relaxed);
 }
 
 void BiasedMutex::revoke() {
   owner_.store(kRevoked, std::memory_order_relaxed);  // ordered by the barrier (b)
-  process_barrier();
+  // It worked when the bias was given. Without it nobody may enter; a sandbox that was put up
+  // since then leaves no other way.
+  while (!process_barrier()) {
+    if (errno != ENOMEM) std::abort();
+    std::this_thread::yield();
+  }
   for (int inside = inside_.load(std::memory_order_acquire); inside != 0;
        inside = inside_.load(std::memory_order_acquire)) {
     inside_.wait(inside, std::memory_order_acquire);

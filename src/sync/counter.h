@@ -73,6 +73,7 @@ class alignas(kCacheLine) Doorbell {
   // Wakes the sleeper, if there is one. Call after the publish it announces (c). One load of a line
   // that is rarely written.
   void ring() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler keeps program order too
     if (sleepers_.load(std::memory_order_relaxed) != 0) wake();  // (c)
   }
 

@@ -1,10 +1,10 @@
 // Fences that are not part of a counter operation.
 #pragma once
 
+#include <atomic>
+
 #if defined(__x86_64__)
 #include <xmmintrin.h>
-#else
-#include <atomic>
 #endif
 
 namespace tessera {
@@ -19,5 +19,10 @@ inline void store_fence() {
   std::atomic_thread_fence(std::memory_order_release);
 #endif
 }
+
+// Orders this thread's earlier stores before its later loads, of which no release or acquire says
+// anything: for two parties who each store, then look whether the other has (of whom one must see
+// the other).
+inline void full_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 }  // namespace tessera

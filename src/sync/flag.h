@@ -11,8 +11,8 @@ namespace tessera {
 
 class Flag {
  public:
-  void raise() { value_.store(1, std::memory_order_seq_cst); }  // seq_cst: a doorbell is rung next
-  bool raised() const { return value_.load(std::memory_order_seq_cst) != 0; }
+  void raise() { value_.store(1, std::memory_order_release); }
+  bool raised() const { return value_.load(std::memory_order_acquire) != 0; }
 
  private:
   std::atomic<uint32_t> value_{0};

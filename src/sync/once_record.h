@@ -23,19 +23,18 @@ class OnceRecord {
   // False if somebody else was first.
   bool set(const T& value) {
     uint32_t expected = kEmpty;
-    // relaxed failure: nothing is read then. acq_rel success: claims the record (a).
+    // acq_rel: who sees the claim sees what the claimer had done before. Failure reads nothing.
     if (!state_.compare_exchange_strong(expected, kClaimed, std::memory_order_acq_rel,
                                         std::memory_order_relaxed)) {
       return false;
     }
     value_ = value;
-    // release (b); seq_cst: a doorbell is rung next
-    state_.store(kWritten, std::memory_order_seq_cst);
+    state_.store(kWritten, std::memory_order_release);  // (b)
     return true;
   }
 
   // True once set() has begun; a look costs one load of a line that is not written otherwise.
-  bool claimed() const { return state_.load(std::memory_order_seq_cst) != kEmpty; }
+  bool claimed() const { return state_.load(std::memory_order_acquire) != kEmpty; }
 
   // nullptr until set() has finished. Acquire (b).
   const T* get() const {

@@ -1,7 +1,6 @@
-#include "tuner/choose.h"
+#include "tuner/rules.h"
 
 #include <algorithm>
-#include <string>
 
 namespace tessera {
 namespace {
@@ -10,12 +9,6 @@ constexpr size_t KiB = 1024;
 
 // From this block size on a copy through the kernel beats two copies through shared memory.
 constexpr size_t kSingleCopyFrom = 64 * KiB;
-
-// A forced algorithm (TESSERA_ALGO) of the wanted reach, if the collective has one of that name.
-const Algorithm* forced(Collective collective, Reach reach, const Config& config) {
-  if (config.algorithm.empty()) return nullptr;
-  return find_algorithm(collective, config.algorithm, reach);
-}
 
 const Algorithm* staged(Collective collective, const char* name) {
   return find_algorithm(collective, name, Reach::kStaged);
@@ -35,7 +28,7 @@ const Algorithm* staged_default(Collective collective, int ranks) {
   return staged(collective, "ring");
 }
 
-const Algorithm* eager_default(Collective collective, int ranks) {
+const Algorithm* eager_algorithm(Collective collective, int ranks) {
   switch (collective) {
     case Collective::kAllReduce:
       return staged(collective, ranks <= 16 ? "one-hop" : "recursive-doubling");
@@ -53,17 +46,6 @@ const Algorithm* eager_default(Collective collective, int ranks) {
   }
 }
 
-Status no_such(Collective collective, const Config& config) {
-  std::string names;
-  for (const Algorithm& algorithm : algorithms(collective)) {
-    if (!names.empty()) names += ", ";
-    names += algorithm.name;
-  }
-  return Status::error(Code::kInvalidUsage,
-                       "TESSERA_ALGO={}: {} has no such algorithm that can run here; it has: {}",
-                       config.algorithm, to_string(collective), names);
-}
-
 }  // namespace
 
 size_t eager_max(Collective collective, const Site& site, const Config& config) {
@@ -78,17 +60,8 @@ size_t eager_max(Collective collective, const Site& site, const Config& config) 
   return std::clamp<size_t>(most * 2 / static_cast<size_t>(std::max(1, site.ranks - 1)), 512, most);
 }
 
-Result<Choice> choose_eager(Collective collective, const Site& site, const Config& config) {
-  Choice choice;
-  choice.algorithm = forced(collective, Reach::kStaged, config);
-  if (choice.algorithm == nullptr) choice.algorithm = eager_default(collective, site.ranks);
-  if (choice.algorithm == nullptr) return no_such(collective, config);
-  choice.slot_bytes = std::max(eager_max(collective, site, config), size_t{64});
-  // Where data flows one way, senders may run ahead by as many calls as there are copies.
-  choice.depth = 2;
-  if (has_root(collective)) choice.depth = site.ranks <= 4 ? 32 : site.ranks <= 8 ? 16 : 4;
-  if (collective == Collective::kSendRecv) choice.depth = 4;
-  return choice;
+Candidate eager_default(Collective collective, const Site& site) {
+  return {Protocol::kLowLatency, eager_algorithm(collective, site.ranks)};
 }
 
 size_t streamed_from(Collective collective, const Site& site, size_t output_bytes, bool in_place) {
@@ -102,31 +75,15 @@ size_t streamed_from(Collective collective, const Site& site, size_t output_byte
   return touched >= kPrivateCache ? 64 * KiB : kPrivateCache;
 }
 
-Result<Choice> choose_bulk(const BulkCall& call, const Site& site, const Config& config) {
-  Choice choice;
-  const char* direct_name =
+Candidate bulk_default(const BulkCall& call, const Site& site) {
+  const char* name =
       call.root_copies && call.collective == Collective::kBroadcast ? "direct-get" : "direct";
-  const Algorithm* direct = find_algorithm(call.collective, direct_name, Reach::kDirect);
-  const Algorithm* forced_staged = forced(call.collective, Reach::kStaged, config);
-  const Algorithm* forced_direct = forced(call.collective, Reach::kDirect, config);
-  if (forced_direct != nullptr) direct = forced_direct;
-  if (direct != nullptr && call.access != Access::kNone && forced_staged == nullptr &&
-      (call.access == Access::kMapped || forced_direct != nullptr ||
-       call.block_bytes >= kSingleCopyFrom)) {
-    choice.algorithm = direct;
-    return choice;
-  }
-  choice.algorithm =
-      forced_staged != nullptr ? forced_staged : staged_default(call.collective, site.ranks);
-  if (choice.algorithm == nullptr || (forced_direct != nullptr && call.access == Access::kNone))
-    return no_such(call.collective, config);
-  // One pass moves a slice small enough that scratch stays in the caches.
-  choice.slot_bytes =
-      config.slice_bytes > 0
-          ? static_cast<size_t>(config.slice_bytes)
-          : std::clamp<size_t>(256 * KiB / static_cast<size_t>(site.ranks), 4 * KiB, 32 * KiB);
-  choice.depth = 2;
-  return choice;
+  const Algorithm* direct = find_algorithm(call.collective, name, Reach::kDirect);
+  if (direct != nullptr && call.access == Access::kMapped) return {Protocol::kDirect, direct};
+  if (direct != nullptr && call.access == Access::kSingleCopy &&
+      call.block_bytes >= kSingleCopyFrom)
+    return {Protocol::kSingleCopy, direct};
+  return {Protocol::kStaged, staged_default(call.collective, site.ranks)};
 }
 
 }  // namespace tessera

@@ -1,0 +1,90 @@
+#include "tuner/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tessera {
+namespace {
+
+using Curve = std::vector<std::pair<double, double>>;
+
+// Straight between the points, and beyond the last ones in the direction of the last two; below the
+// first the first, since small messages cost the same.
+double at(const Curve& curve, double x) {
+  if (x <= curve.front().first || curve.size() == 1) return curve.front().second;
+  const auto above = std::lower_bound(curve.begin(), curve.end(), std::pair(x, -HUGE_VAL));
+  const auto right = above == curve.end() ? curve.end() - 1 : above;
+  const auto left = right - 1;
+  const double slope = (right->second - left->second) / (right->first - left->first);
+  return left->second + slope * (x - left->first);
+}
+
+}  // namespace
+
+const char* to_string(Source source) {
+  constexpr const char* kNames[] = {"measured", "interpolated", "model"};
+  return kNames[static_cast<int>(source)];
+}
+
+Estimator::Estimator(const Site& site, std::shared_ptr<const Profile> profile) : site_(site) {
+  if (profile == nullptr) return;
+  for (const Sample& sample : profile->samples) {
+    curves_[{sample.collective, sample.protocol, sample.algorithm, sample.ranks}].emplace_back(
+        std::log2(static_cast<double>(sample.block_bytes)), std::log2(sample.microseconds));
+    rank_counts_.push_back(sample.ranks);
+  }
+  for (auto& [key, curve] : curves_) std::sort(curve.begin(), curve.end());
+  std::sort(rank_counts_.begin(), rank_counts_.end());
+  rank_counts_.erase(std::unique(rank_counts_.begin(), rank_counts_.end()), rank_counts_.end());
+}
+
+bool Estimator::knows(Collective collective) const {
+  return std::any_of(curves_.begin(), curves_.end(),
+                     [&](const auto& entry) { return std::get<0>(entry.first) == collective; });
+}
+
+const Estimator::Curve* Estimator::curve(const Candidate& candidate, int ranks) const {
+  const auto found = curves_.find({candidate.algorithm->collective, candidate.protocol,
+                                   std::string(candidate.algorithm->name), ranks});
+  return found == curves_.end() ? nullptr : &found->second;
+}
+
+double Estimator::model(const Candidate& candidate, int ranks, size_t block_bytes) {
+  auto [entry, fresh] = works_.try_emplace({candidate.algorithm, ranks});
+  if (fresh) {
+    AlgorithmParams params;
+    params.ranks = ranks;
+    params.root = has_root(candidate.algorithm->collective) ? 0 : -1;
+    entry->second = work_of(candidate.algorithm->build(params));
+  }
+  Site site = site_;
+  site.ranks = ranks;
+  site.crowded = ranks > site.cores;
+  return model_time(entry->second, candidate.protocol, site, block_bytes);
+}
+
+Estimate Estimator::estimate(const Candidate& candidate, size_t block_bytes) {
+  const double x = std::log2(static_cast<double>(std::max<size_t>(block_bytes, 1)));
+  if (const Curve* own = curve(candidate, site_.ranks))
+    return {std::exp2(at(*own, x)), Source::kMeasured};
+  int fewer = 0, more = 0;
+  for (const int ranks : rank_counts_) {
+    if (curve(candidate, ranks) == nullptr) continue;
+    if (ranks < site_.ranks) fewer = ranks;
+    if (ranks > site_.ranks && more == 0) more = ranks;
+  }
+  if (fewer != 0 && more != 0) {
+    const double share = std::log2(static_cast<double>(site_.ranks) / fewer) /
+                         std::log2(static_cast<double>(more) / fewer);
+    const double low = at(*curve(candidate, fewer), x), high = at(*curve(candidate, more), x);
+    return {std::exp2(low + share * (high - low)), Source::kInterpolated};
+  }
+  const double modelled = model(candidate, site_.ranks, block_bytes);
+  if (const int nearest = fewer != 0 ? fewer : more; nearest != 0) {
+    const double known = std::exp2(at(*curve(candidate, nearest), x));
+    return {known * modelled / model(candidate, nearest, block_bytes), Source::kInterpolated};
+  }
+  return {modelled, Source::kModel};
+}
+
+}  // namespace tessera

@@ -1,0 +1,52 @@
+// How long a call will take with a candidate, and how that is known.
+//
+//   measured      the profile has this candidate with so many ranks; between sizes by a straight
+//                 line in the logarithms
+//   interpolated  it has it with fewer and more ranks: between them likewise; beyond the last by
+//                 the ratio of the model's times
+//   model         nothing is known of it: a walk over the plan with default costs (tuner/model.h)
+//
+// Thread safety: an estimator is one thread's; it remembers plans it has walked.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "tuner/model.h"
+#include "tuner/profile.h"
+
+namespace tessera {
+
+enum class Source : uint8_t { kMeasured, kInterpolated, kModel };
+const char* to_string(Source source);
+
+struct Estimate {
+  double microseconds = 0;
+  Source source = Source::kModel;
+};
+
+class Estimator {
+ public:
+  // `profile` may be null.
+  Estimator(const Site& site, std::shared_ptr<const Profile> profile);
+
+  Estimate estimate(const Candidate& candidate, size_t block_bytes);
+
+  // Whether the profile knows the collective at all: then its times decide, else rules do.
+  bool knows(Collective collective) const;
+
+ private:
+  using Curve = std::vector<std::pair<double, double>>;  // log2 bytes, log2 microseconds; ascending
+  using Key = std::tuple<Collective, Protocol, std::string, int>;
+
+  const Curve* curve(const Candidate& candidate, int ranks) const;
+  double model(const Candidate& candidate, int ranks, size_t block_bytes);
+
+  Site site_;
+  std::map<Key, Curve> curves_;
+  std::vector<int> rank_counts_;  // ascending
+  std::map<std::pair<const Algorithm*, int>, PlanWork> works_;
+};
+
+}  // namespace tessera

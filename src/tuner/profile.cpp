@@ -1,0 +1,207 @@
+#include "tuner/profile.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "plan/json_tree.h"
+
+namespace tessera {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 1;
+
+Status bad(const std::string& source, const std::string& where, const std::string& what) {
+  return Status::error(Code::kInvalidUsage, "{}: {}: {}", source, where, what);
+}
+
+std::optional<Collective> collective_named(const std::string& name) {
+  for (int c = 0; c < kCollectives; ++c) {
+    if (name == to_string(static_cast<Collective>(c))) return static_cast<Collective>(c);
+  }
+  return std::nullopt;
+}
+
+bool known_algorithm(Collective collective, const std::string& name) {
+  for (const Algorithm& algorithm : algorithms(collective)) {
+    if (algorithm.name == name) return true;
+  }
+  return false;
+}
+
+Status only_fields(const json& object, const std::set<std::string>& allowed,
+                   const std::string& source, const std::string& where) {
+  if (!object.is_object()) return bad(source, where, "is no object");
+  for (const auto& [key, value] : object.items()) {
+    if (!allowed.contains(key)) return bad(source, where, fmt::format("unknown field \"{}\"", key));
+  }
+  for (const std::string& key : allowed) {
+    if (!object.contains(key)) return bad(source, where, fmt::format("\"{}\" is missing", key));
+  }
+  return {};
+}
+
+// ["all-reduce", "direct", "direct", 2, 4096, 12.5]: one line a sample, so that people can read it.
+Result<Sample> parse_sample(const json& row, const std::string& source, const std::string& where) {
+  if (!row.is_array() || row.size() != 6 || !row[0].is_string() || !row[1].is_string() ||
+      !row[2].is_string() || !row[3].is_number_integer() || !row[4].is_number_unsigned() ||
+      !row[5].is_number()) {
+    return bad(source, where,
+               "is not [collective, protocol, algorithm, ranks, bytes, microseconds]");
+  }
+  Sample sample;
+  const auto collective = collective_named(row[0]);
+  if (!collective) return bad(source, where, fmt::format("unknown collective {}", row[0].dump()));
+  sample.collective = *collective;
+  const auto protocol = protocol_named(row[1].get<std::string>());
+  if (!protocol) return bad(source, where, fmt::format("unknown protocol {}", row[1].dump()));
+  sample.protocol = *protocol;
+  sample.algorithm = row[2];
+  if (!known_algorithm(sample.collective, sample.algorithm))
+    return bad(source, where, fmt::format("{} has no algorithm {}", row[0].dump(), row[2].dump()));
+  sample.ranks = row[3];
+  if (sample.ranks < 1 || sample.ranks > 1 << 16) return bad(source, where, "ranks out of range");
+  sample.block_bytes = row[4];
+  sample.microseconds = row[5];
+  if (sample.block_bytes == 0 || !(sample.microseconds > 0))
+    return bad(source, where, "bytes and microseconds must be above 0");
+  return sample;
+}
+
+uint64_t hash_of(const std::string& text) {  // FNV-1a
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
+  return hash;
+}
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    if (line.starts_with("model name") || line.starts_with("CPU part"))
+      return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+int numa_nodes() {
+  int nodes = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/devices/system/node", error)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("node") && name.size() > 4 && std::isdigit(name[4]) != 0) ++nodes;
+  }
+  return std::max(nodes, 1);
+}
+
+}  // namespace
+
+Result<Profile> parse_profile(std::string_view text, const std::string& source) {
+  Result<json> parsed = parse_json(text);
+  if (!parsed.ok())
+    return Status::error(Code::kInvalidUsage, "{}: {}", source, parsed.status().message());
+  const json& root = parsed.value();
+  if (Status s = only_fields(root, {"tessera_profile", "machine", "about", "samples"}, source,
+                             "the profile");
+      !s.ok())
+    return s;
+  if (root["tessera_profile"] != kVersion)
+    return bad(source, "tessera_profile", fmt::format("this library reads version {}", kVersion));
+  if (!root["machine"].is_string() || !root["about"].is_string() || !root["samples"].is_array())
+    return bad(source, "the profile", "machine and about must be texts, samples a list");
+  Profile profile{root["machine"], root["about"], {}};
+  std::set<std::tuple<int, int, std::string, int, size_t>> seen;
+  for (size_t i = 0; i < root["samples"].size(); ++i) {
+    const std::string where = fmt::format("samples[{}]", i);
+    Result<Sample> sample = parse_sample(root["samples"][i], source, where);
+    if (!sample.ok()) return sample.status();
+    const Sample& s = sample.value();
+    if (!seen.emplace(static_cast<int>(s.collective), static_cast<int>(s.protocol), s.algorithm,
+                      s.ranks, s.block_bytes)
+             .second)
+      return bad(source, where, "occurs twice");
+    profile.samples.push_back(std::move(sample).value());
+  }
+  return profile;
+}
+
+std::string to_json(const Profile& profile) {
+  std::string text = fmt::format(
+      "{{\n  \"tessera_profile\": {},\n  \"machine\": {},\n  \"about\": {},\n  \"samples\": [",
+      kVersion, json(profile.machine).dump(), json(profile.about).dump());
+  const char* separator = "\n";
+  for (const Sample& sample : profile.samples) {
+    text += fmt::format("{}    [\"{}\", \"{}\", \"{}\", {}, {}, {:.4g}]", separator,
+                        to_string(sample.collective), to_string(sample.protocol), sample.algorithm,
+                        sample.ranks, sample.block_bytes, sample.microseconds);
+    separator = ",\n";
+  }
+  return text + "\n  ]\n}\n";
+}
+
+Result<Profile> load_profile(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf()))
+    return Status::error(Code::kInvalidUsage, "profile {}: {}", path,
+                         errno != 0 ? std::strerror(errno) : "cannot be read");
+  return parse_profile(text.str(), "profile " + path);
+}
+
+Status save_profile(const Profile& profile, const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path target(path);
+  if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), error);
+  const std::string partial = fmt::format("{}.{}", path, getpid());
+  std::ofstream file(partial);
+  file << to_json(profile);
+  file.close();
+  if (!file) return Status::error(Code::kSystem, "profile {}: cannot be written", partial);
+  std::filesystem::rename(partial, target, error);
+  if (error) return Status::error(Code::kSystem, "profile {}: {}", path, error.message());
+  return {};
+}
+
+std::string machine_in_words() {
+  return fmt::format("{}, {} cores, {} NUMA node{}, second-level cache {} KiB, third {} KiB",
+                     cpu_model(), sysconf(_SC_NPROCESSORS_CONF), numa_nodes(),
+                     numa_nodes() == 1 ? "" : "s", sysconf(_SC_LEVEL2_CACHE_SIZE) / 1024,
+                     sysconf(_SC_LEVEL3_CACHE_SIZE) / 1024);
+}
+
+std::string machine_fingerprint() { return fmt::format("{:016x}", hash_of(machine_in_words())); }
+
+std::string profile_path(const std::string& cache_home) {
+  if (cache_home.empty()) return {};
+  return fmt::format("{}/tessera/{}.json", cache_home, machine_fingerprint());
+}
+
+std::string digest(const Profile* profile) {
+  return profile == nullptr ? "none" : fmt::format("{:016x}", hash_of(to_json(*profile)));
+}
+
+Result<std::shared_ptr<const Profile>> find_profile(const Config& config) {
+  std::shared_ptr<const Profile> none;
+  if (config.profile == "none") return none;
+  std::string path = config.profile;
+  if (path.empty()) {
+    path = profile_path(config.cache_home);
+    if (path.empty() || access(path.c_str(), F_OK) != 0) return none;
+  }
+  Result<Profile> profile = load_profile(path);
+  if (!profile.ok()) return profile.status();
+  return std::make_shared<const Profile>(std::move(profile).value());
+}
+
+}  // namespace tessera

@@ -1,0 +1,189 @@
+#include "tuner/tuner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "tuner/rules.h"
+
+namespace tessera {
+namespace {
+
+constexpr size_t kAnySize = std::numeric_limits<size_t>::max();
+constexpr size_t kSmallest = 4, kLargest = size_t{1} << 30;  // sizes that are looked at
+// Another algorithm must be so much better before it gets a range of its own.
+constexpr double kWorthASwitch = 0.95;
+
+bool is_eager(const Candidate& candidate) { return candidate.protocol == Protocol::kLowLatency; }
+
+}  // namespace
+
+Result<Tuner> Tuner::create(const Site& site, const Config& config,
+                            std::shared_ptr<const Profile> profile) {
+  Result<Wishes> wishes = Wishes::parse(config);
+  if (!wishes.ok()) return wishes.status();
+  return Tuner(site, config, std::move(wishes).value(), std::move(profile));
+}
+
+Tuner::Tuner(const Site& site, const Config& config, Wishes wishes,
+             std::shared_ptr<const Profile> profile)
+    : site_(site),
+      config_(config),
+      wishes_(std::move(wishes)),
+      estimator_(site, std::move(profile)) {
+  for (int c = 0; c < kCollectives; ++c) {
+    const auto collective = static_cast<Collective>(c);
+    const std::vector<Candidate> all = candidates(collective, site);
+    for (const Candidate& candidate : all) {
+      if (wishes_.allows(candidate)) candidates_[c].push_back(candidate);
+    }
+    // A wish for no collective in particular does not bind those that cannot fulfil it.
+    if (site.ranks == 1 || (candidates_[c].empty() && !wishes_.strict(collective)))
+      candidates_[c] = all;
+  }
+}
+
+std::string Tuner::excluded(const Candidate& candidate) const {
+  const auto& allowed = candidates_[static_cast<size_t>(candidate.algorithm->collective)];
+  if (std::find(allowed.begin(), allowed.end(), candidate) != allowed.end()) return {};
+  return wishes_.text();
+}
+
+Status Tuner::impossible(Collective collective) const {
+  std::string names;
+  for (const Candidate& candidate : candidates(collective, site_)) {
+    const std::string name(candidate.algorithm->name);
+    if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
+  }
+  return Status::error(Code::kInvalidUsage,
+                       "{}: {} with {} ranks has no such algorithm that can run here; it has: {}",
+                       wishes_.text(), to_string(collective), site_.ranks, names);
+}
+
+// The allowed candidate of the least estimated time; null if none is allowed. What was measured
+// comes before what is only modelled: candidates without a sample were too slow to go on with.
+const Candidate* Tuner::best(Collective collective, size_t block_bytes, bool eager, Access access) {
+  const Candidate* best = nullptr;
+  Estimate least;
+  for (const Candidate& candidate : candidates_[static_cast<size_t>(collective)]) {
+    if (is_eager(candidate) != eager || !reaches(candidate, access)) continue;
+    const Estimate estimate = estimator_.estimate(candidate, block_bytes);
+    const bool guessed = estimate.source == Source::kModel;
+    const bool better = guessed == (least.source == Source::kModel)
+                            ? estimate.microseconds < least.microseconds
+                            : !guessed;
+    if (best != nullptr && !better) continue;
+    best = &candidate;
+    least = estimate;
+  }
+  return best;
+}
+
+Result<const std::vector<Tuner::Eager>*> Tuner::eager(Collective collective) {
+  const auto index = static_cast<size_t>(collective);
+  if (!planned_[index]) {
+    if (Status s = plan_eager(collective); !s.ok()) return s;
+    planned_[index] = true;
+  }
+  return &eager_[index];
+}
+
+Status Tuner::plan_eager(Collective collective) {
+  const auto& allowed = candidates_[static_cast<size_t>(collective)];
+  if (allowed.empty()) return impossible(collective);
+  std::vector<Eager>& ranges = eager_[static_cast<size_t>(collective)];
+  if (site_.ranks == 1) {  // nobody to meet
+    const Candidate& any = allowed.front();
+    ranges.push_back({kAnySize, any, choice_of(any, site_, config_, kLargest)});
+    return {};
+  }
+  const bool any_eager = std::any_of(allowed.begin(), allowed.end(), is_eager);
+  const bool any_bulk = !std::all_of(allowed.begin(), allowed.end(), is_eager);
+  if (!any_eager || collective == Collective::kBarrier) return {};
+  const size_t cap = low_latency_cap(collective, site_);
+  size_t most = eager_max(collective, site_, config_);
+  if (!any_bulk) most = kAnySize;
+  const bool fixed = !any_bulk || config_.low_latency_max >= 0;
+  if (most == 0) return {};
+  if (!estimator_.knows(collective)) {
+    const Candidate preferred = eager_default(collective, site_);
+    const bool may = std::find(allowed.begin(), allowed.end(), preferred) != allowed.end();
+    const Candidate chosen =
+        may ? preferred : *std::find_if(allowed.begin(), allowed.end(), is_eager);
+    ranges.push_back({most, chosen, choice_of(chosen, site_, config_, most)});
+    return {};
+  }
+  for (size_t bytes = kSmallest; bytes <= cap; bytes *= 2) {
+    const Candidate* eager = best(collective, bytes, true, Access::kMapped);
+    const Candidate* bulk = best(collective, bytes, false, Access::kMapped);
+    const double time = estimator_.estimate(*eager, bytes).microseconds;
+    if (!fixed && estimator_.estimate(*bulk, bytes).microseconds < time) break;
+    const bool another =
+        ranges.empty() ||
+        (!(ranges.back().candidate == *eager) && ranges.size() < static_cast<size_t>(kMostEager) &&
+         time < kWorthASwitch * estimator_.estimate(ranges.back().candidate, bytes).microseconds);
+    if (another) ranges.push_back({bytes, *eager, {}});
+    ranges.back().largest = bytes;
+  }
+  if (fixed && !ranges.empty()) ranges.back().largest = most;
+  for (Eager& range : ranges)
+    range.choice = choice_of(range.candidate, site_, config_, range.largest);
+  return {};
+}
+
+// Without a profile one range by the rules, for the size at hand; see bulk().
+Result<Tuner::Ranges> Tuner::plan_bulk(Collective collective, Access access) {
+  Ranges ranges;
+  for (size_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
+    const Candidate* candidate = best(collective, bytes, false, access);
+    if (candidate == nullptr) return impossible(collective);
+    const bool another =
+        ranges.empty() ||
+        (!(ranges.back().candidate == *candidate) &&
+         estimator_.estimate(*candidate, bytes).microseconds <
+             kWorthASwitch * estimator_.estimate(ranges.back().candidate, bytes).microseconds);
+    if (another) ranges.push_back({bytes, *candidate});
+    ranges.back().largest = bytes;
+  }
+  ranges.back().largest = kAnySize;
+  return ranges;
+}
+
+Result<Candidate> Tuner::bulk(const BulkCall& call) {
+  const auto& allowed = candidates_[static_cast<size_t>(call.collective)];
+  if (!estimator_.knows(call.collective)) {
+    const Candidate preferred = bulk_default(call, site_);
+    if (std::find(allowed.begin(), allowed.end(), preferred) != allowed.end()) return preferred;
+    for (const Candidate& candidate : allowed) {
+      if (!is_eager(candidate) && reaches(candidate, call.access)) return candidate;
+    }
+    return impossible(call.collective);
+  }
+  Ranges& ranges = bulk_[static_cast<size_t>(call.collective)][static_cast<size_t>(call.access)];
+  if (ranges.empty()) {
+    Result<Ranges> planned = plan_bulk(call.collective, call.access);
+    if (!planned.ok()) return planned.status();
+    ranges = std::move(planned).value();
+  }
+  const auto range = std::find_if(ranges.begin(), ranges.end(),
+                                  [&](const Range& r) { return call.block_bytes <= r.largest; });
+  return with_root(call, range->candidate);
+}
+
+// Direct broadcasts differ in who copies; which is better depends on the root's buffers, which no
+// profile knows.
+Candidate Tuner::with_root(const BulkCall& call, const Candidate& chosen) const {
+  if (call.collective != Collective::kBroadcast || chosen.algorithm->reach != Reach::kDirect)
+    return chosen;
+  const Candidate other{
+      chosen.protocol,
+      find_algorithm(call.collective, call.root_copies ? "direct-get" : "direct", Reach::kDirect)};
+  return excluded(other).empty() ? other : chosen;
+}
+
+Choice Tuner::choice_of_bulk(const Candidate& candidate) const {
+  return choice_of(candidate, site_, config_, 0);
+}
+
+}  // namespace tessera
