@@ -7,9 +7,7 @@
 
 namespace tessera::api {
 
-// Microseconds. A rough latency and bandwidth model of host memory: rounds times a fixed latency
-// plus the bytes that the busiest rank moves at a fixed rate. Good for comparing groups, not for
-// predicting a machine.
+// Microseconds: the tuner's estimates (tuner/estimate.h), communicators side by side.
 double estimate_microseconds(std::span<const Work> works);
 
 }  // namespace tessera::api

@@ -88,6 +88,9 @@ class Communicator {
   // deregister_window.
   virtual Status register_window(void* pointer, size_t bytes, uint64_t* out) = 0;
   virtual Status deregister_window(uint64_t window) = 0;
+
+  // Microseconds that a call would take, as the tuner sees it, buffers mapped by all.
+  virtual double estimate(const Call& call) = 0;
 };
 
 }  // namespace tessera

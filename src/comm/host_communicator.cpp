@@ -60,6 +60,14 @@ HostCommunicator::HostCommunicator(std::unique_ptr<Core> core, CommOptions optio
       batch_(*this, *core_),
       pairs_(static_cast<size_t>(core_->ranks) * 2) {}
 
+double HostCommunicator::estimate(const Call& call) {
+  Tuner& tuner = call.collective == Collective::kSendRecv ? *core_->pair_tuner : *core_->tuner;
+  const size_t block = call.count * size_of(call.type);
+  Result<Candidate> chosen = tuner.chosen({call.collective, block, Access::kMapped, false});
+  return chosen.ok() && block > 0 ? tuner.estimator().estimate(chosen.value(), block).microseconds
+                                  : 0;
+}
+
 HostCommunicator::~HostCommunicator() {
   core_->area().left.raise();
   for (Doorbell* doorbell : core_->doorbells) doorbell->ring();

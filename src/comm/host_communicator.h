@@ -31,6 +31,7 @@ class HostCommunicator final : public Communicator {
   void revoke() override { core_->health->revoke(); }
   Status register_window(void* pointer, size_t bytes, uint64_t* out) override;
   Status deregister_window(uint64_t window) override;
+  double estimate(const Call& call) override;
 
   // For execute().
   Core& core() { return *core_; }

@@ -64,6 +64,15 @@ bool reaches(const Candidate& candidate, Access access) {
   }
 }
 
+size_t block_of(Collective collective, int ranks, size_t message) {
+  const bool shared_out = collective == Collective::kAllGather ||
+                          collective == Collective::kReduceScatter ||
+                          collective == Collective::kAllToAll ||
+                          collective == Collective::kGather || collective == Collective::kScatter;
+  const size_t block = shared_out ? message / static_cast<size_t>(ranks) : message;
+  return block / sizeof(float) * sizeof(float);
+}
+
 Choice choice_of(const Candidate& candidate, const Site& site, const Config& config,
                  size_t largest) {
   Choice choice;

@@ -73,6 +73,10 @@ size_t low_latency_cap(Collective collective, const Site& site);
 // Whether a candidate can carry a call whose buffers can be reached so.
 bool reaches(const Candidate& candidate, Access access);
 
+// Bytes of a block of a call of `message` bytes as the perf tests count them (all blocks of the
+// larger buffer), rounded down to whole float32; 0 where nothing is left.
+size_t block_of(Collective collective, int ranks, size_t message);
+
 // How the candidate is linked. `largest`: bytes of the largest block that will run so.
 Choice choice_of(const Candidate& candidate, const Site& site, const Config& config,
                  size_t largest);

@@ -182,6 +182,15 @@ Candidate Tuner::with_root(const BulkCall& call, const Candidate& chosen) const 
   return excluded(other).empty() ? other : chosen;
 }
 
+Result<Candidate> Tuner::chosen(const BulkCall& call) {
+  Result<const std::vector<Eager>*> ranges = eager(call.collective);
+  if (!ranges.ok()) return ranges.status();
+  for (const Eager& range : *ranges.value()) {
+    if (call.block_bytes <= range.largest) return range.candidate;
+  }
+  return bulk(call);
+}
+
 Choice Tuner::choice_of_bulk(const Candidate& candidate) const {
   return choice_of(candidate, site_, config_, 0);
 }

@@ -41,6 +41,8 @@ class Tuner {
   // what is forced cannot run this collective.
   Result<const std::vector<Eager>*> eager(Collective collective);
   Result<Candidate> bulk(const BulkCall& call);
+  // What a call runs as in the end, eager or not.
+  Result<Candidate> chosen(const BulkCall& call);
   Choice choice_of_bulk(const Candidate& candidate) const;
 
   const Site& site() const { return site_; }

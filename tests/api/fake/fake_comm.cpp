@@ -123,6 +123,9 @@ class Comm : public Communicator {
     *out = 77;
     return {};
   }
+  double estimate(const Call& call) override {
+    return 1 + 1e-3 * static_cast<double>(call.count * size_of(call.type));
+  }
   Status deregister_window(uint64_t window) override {
     world().event(fmt::format("r{} no window {}", rank_, window));
     return {};

@@ -1,0 +1,68 @@
+#include "tools/tune_tool/check.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tuner/tuner.h"
+
+namespace tessera::tune {
+namespace {
+
+constexpr double kNear = 1.10, kWorst = 1.5, kEstimate = 0.30;
+constexpr double kNearShare = 0.90, kEstimateShare = 0.80;
+
+}  // namespace
+
+Status Report::add(int ranks, const Agenda& agenda, const std::vector<double>& times,
+                   std::shared_ptr<const Profile> profile) {
+  const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  Result<Tuner> tuner =
+      Tuner::create({ranks, ranks > cores, cores}, agenda.config, std::move(profile));
+  if (!tuner.ok()) return tuner.status();
+  if (cells_ == 0) {
+    fmt::print("{:<15} {:>5} {:>10}  {:<31} {:>9}  {:<31} {:>9} {:>6} {:>9} {:>6}\n", "collective",
+               "ranks", "block", "best", "us", "chosen", "us", "ratio", "estimate", "error");
+  }
+  const size_t columns = agenda.candidates.size() + 1;
+  for (size_t i = 0; i < agenda.block_bytes.size(); ++i) {
+    const double* row = &times[i * columns];
+    const double automatic = row[columns - 1];
+    size_t best = columns - 1;
+    for (size_t c = 0; c + 1 < columns; ++c) {
+      const bool usable = row[c] > 0 && reaches(agenda.candidates[c], Access::kMapped);
+      if (usable && (best == columns - 1 || row[c] < row[best])) best = c;
+    }
+    Result<Candidate> chosen = tuner->chosen(
+        {agenda.collective, agenda.block_bytes[i], Access::kMapped, has_root(agenda.collective)});
+    if (!chosen.ok()) return chosen.status();
+    const double estimate =
+        tuner->estimator().estimate(chosen.value(), agenda.block_bytes[i]).microseconds;
+    const double ratio = automatic / row[best], error = estimate / automatic - 1;
+    ++cells_;
+    near_ += ratio <= kNear ? 1 : 0;
+    estimated_ += std::abs(error) <= kEstimate ? 1 : 0;
+    worst_ = std::max(worst_, ratio);
+    fmt::print(
+        "{:<15} {:>5} {:>10}  {:<31} {:>9.2f}  {:<31} {:>9.2f} {:>6.2f} {:>9.2f} {:>+5.0f}%\n",
+        to_string(agenda.collective), ranks, agenda.block_bytes[i],
+        best + 1 < columns ? describe(agenda.candidates[best]) : "-", row[best],
+        describe(chosen.value()), automatic, ratio, estimate, error * 100);
+  }
+  return {};
+}
+
+bool Report::finish() const {
+  const double cells = std::max(1, cells_);
+  fmt::print(
+      "# {} cells: choice within 10 % of the best in {:.0f} % (wanted {:.0f}), worst {:.2f} "
+      "(wanted "
+      "{:.2f}); estimate within 30 % in {:.0f} % (wanted {:.0f})\n",
+      cells_, near_ / cells * 100, kNearShare * 100, worst_, kWorst, estimated_ / cells * 100,
+      kEstimateShare * 100);
+  return near_ >= kNearShare * cells && worst_ <= kWorst && estimated_ >= kEstimateShare * cells;
+}
+
+}  // namespace tessera::tune

@@ -1,0 +1,199 @@
+// tessera-tune: measures this machine and saves what it found as a profile, which communicators use
+// from then on; or checks how well their choices do.
+//
+// Exit codes: 0 done; 1 something failed; 2 wrong arguments; 3 a check fell short.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "tools/tune_tool/check.h"
+#include "tools/tune_tool/measure.h"
+#include "tuner/profile.h"
+
+namespace {
+
+using namespace tessera;
+using namespace tessera::tune;
+
+struct Options {
+  std::vector<int> ranks{2, 3, 4, 8};
+  std::vector<std::string> collectives;
+  std::string out;
+  size_t largest = size_t{32} << 20;
+  double seconds = 50;
+  bool check = false;
+};
+
+constexpr Collective kAll[] = {Collective::kAllReduce, Collective::kReduceScatter,
+                               Collective::kAllGather, Collective::kAllToAll,
+                               Collective::kBroadcast, Collective::kReduce,
+                               Collective::kGather,    Collective::kScatter};
+
+std::vector<Collective> chosen(const Options& options) {
+  std::vector<Collective> result;
+  for (const Collective collective : kAll) {
+    const auto& names = options.collectives;
+    if (names.empty() ||
+        std::find(names.begin(), names.end(), to_string(collective)) != names.end())
+      result.push_back(collective);
+  }
+  return result;
+}
+
+// Powers of 4 from 8 bytes, as the perf comparison has them; the same blocks once.
+std::vector<size_t> blocks(Collective collective, int ranks, size_t largest) {
+  std::vector<size_t> result;
+  for (size_t total = 8; total <= largest; total *= 4) {
+    const size_t block = block_of(collective, ranks, total);
+    if (block > 0 && (result.empty() || block > result.back())) result.push_back(block);
+  }
+  return result;
+}
+
+// A line that is written over and over, on a terminal.
+class Meter {
+ public:
+  Meter(const char* what, size_t parts) : what_(what), parts_(parts) {}
+  ~Meter() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+  void show(size_t part, double share, const std::string& about) {
+    if (isatty(STDERR_FILENO) == 0) return;
+    const double done = (static_cast<double>(part) + share) / static_cast<double>(parts_);
+    fmt::print(stderr, "\r\033[K{}: {:3.0f} %  {}", what_, done * 100, about);
+    shown_ = true;
+  }
+
+ private:
+  const char* what_;
+  size_t parts_;
+  bool shown_ = false;
+};
+
+struct Round {
+  int ranks;
+  Agenda agenda;
+};
+
+std::vector<Round> rounds(const Options& options, const Config& config) {
+  std::vector<Round> all;
+  const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  for (const int ranks : options.ranks) {
+    for (const Collective collective : chosen(options)) {
+      Agenda agenda;
+      agenda.collective = collective;
+      agenda.block_bytes = blocks(collective, ranks, options.largest);
+      agenda.candidates = candidates(collective, {ranks, ranks > cores, cores});
+      agenda.config = config;
+      if (!agenda.block_bytes.empty()) all.push_back({ranks, std::move(agenda)});
+    }
+  }
+  return all;
+}
+
+int fail(const Status& status) {
+  fmt::print(stderr, "tessera-tune: {}\n", status.message());
+  return 1;
+}
+
+int make_profile(const Options& options, const Config& config) {
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Round> all = rounds(options, config);
+  size_t cells = 0;
+  for (const Round& round : all)
+    cells += round.agenda.block_bytes.size() * round.agenda.candidates.size();
+  // A cell takes about five batches: two to warm up, three that count. Many are left out.
+  const double batch = options.seconds * 1e6 / static_cast<double>(cells) / 4;
+  Profile profile{machine_fingerprint(), machine_in_words(), {}};
+  Meter meter("measuring", all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    Agenda& agenda = all[i].agenda;
+    agenda.batch_us = batch;
+    const std::string about =
+        fmt::format("{}, {} ranks", to_string(agenda.collective), all[i].ranks);
+    Result<std::vector<double>> times = Team::run(
+        all[i].ranks, [&](Seat& seat) { return measure(seat, agenda); },
+        [&](double share) { meter.show(i, share, about); });
+    if (!times.ok()) return fail(times.status());
+    const size_t columns = agenda.candidates.size();
+    for (size_t cell = 0; cell < times->size(); ++cell) {
+      const Candidate& candidate = agenda.candidates[cell % columns];
+      if (times.value()[cell] <= 0) continue;
+      profile.samples.push_back({agenda.collective, candidate.protocol,
+                                 std::string(candidate.algorithm->name), all[i].ranks,
+                                 agenda.block_bytes[cell / columns], times.value()[cell]});
+    }
+  }
+  const std::string path = options.out.empty() ? profile_path(config.cache_home) : options.out;
+  if (path.empty()) return fail(Status(Code::kInvalidUsage, "no home folder; use --out FILE"));
+  if (Status s = save_profile(profile, path); !s.ok()) return fail(s);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  fmt::print("{}\n{} times measured in {:.0f} s, saved as {}\n", profile.about,
+             profile.samples.size(), took.count(), path);
+  return 0;
+}
+
+int check_choices(const Options& options, const Config& config) {
+  Result<std::shared_ptr<const Profile>> profile = find_profile(config);
+  if (!profile.ok()) return fail(profile.status());
+  fmt::print("# {}: {}\n", profile.value() ? "profile of" : "no profile, rules only, on",
+             machine_in_words());
+  std::vector<Round> all = rounds(options, config);
+  Report report;
+  Meter meter("checking", all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    Agenda& agenda = all[i].agenda;
+    agenda.automatic = true;
+    agenda.rounds = 5;
+    const std::string about =
+        fmt::format("{}, {} ranks", to_string(agenda.collective), all[i].ranks);
+    Result<std::vector<double>> times = Team::run(
+        all[i].ranks, [&](Seat& seat) { return measure(seat, agenda); },
+        [&](double share) { meter.show(i, share, about); });
+    if (!times.ok()) return fail(times.status());
+    if (Status s = report.add(all[i].ranks, agenda, times.value(), profile.value()); !s.ok())
+      return fail(s);
+  }
+  return report.finish() ? 0 : 3;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{
+      "Measures how fast this machine runs each collective with each algorithm, and saves a "
+      "profile "
+      "that communicators choose by from then on."};
+  app.add_option("--ranks", options.ranks, "rank counts to measure (2 3 4 8)")
+      ->check(CLI::Range(2, Team::kMostRanks));
+  app.add_option("--collectives", options.collectives,
+                 "which: all-reduce reduce-scatter all-gather all-to-all broadcast reduce gather "
+                 "scatter (all)");
+  app.add_option("--out", options.out,
+                 "file of the profile (this machine's in the user's cache folder)");
+  app.add_option("--largest", options.largest, "largest message, bytes (32 MiB)")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--seconds", options.seconds, "about so long (50)")->check(CLI::Range(1, 3600));
+  app.add_flag("--check", options.check,
+               "measure all candidates beside what is chosen automatically, and print how good the "
+               "choices and the estimates are; saves nothing");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : 2;
+  }
+
+  Result<Config> config = Config::from_environment();
+  if (!config.ok()) return fail(config.status());
+  log::configure(config.value().debug, config.value().debug_file);
+  return options.check ? check_choices(options, config.value())
+                       : make_profile(options, config.value());
+}

@@ -1,0 +1,211 @@
+#include "tools/tune_tool/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "device/host/memory.h"
+#include "plan/shape.h"
+
+namespace tessera::tune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double microseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+// Memory that peers can map, or that they cannot.
+class Buffer {
+ public:
+  Status allocate(size_t bytes, bool shareable) {
+    if (shareable) {
+      Result<void*> memory = host::memory_allocate(bytes);
+      if (!memory.ok()) return memory.status();
+      mapped_.reset(memory.value());
+      data_ = memory.value();
+    } else {
+      plain_ = std::make_unique<std::byte[]>(bytes);
+      data_ = plain_.get();
+    }
+    std::memset(data_, 0, bytes);  // every page is there
+    return {};
+  }
+  void* data() const { return data_; }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { static_cast<void>(host::memory_free(memory)); }
+  };
+  std::unique_ptr<void, Free> mapped_;
+  std::unique_ptr<std::byte[]> plain_;
+  void* data_ = nullptr;
+};
+
+struct Buffers {
+  Buffer input, output;
+};
+
+// One contestant: a communicator that runs just this candidate.
+struct Contestant {
+  std::unique_ptr<Communicator> comm;
+  const Buffers* buffers = nullptr;
+  size_t most = std::numeric_limits<size_t>::max();  // largest block it is made for
+  int hopeless = 0;
+  int calls = 1;
+  std::vector<double> times;
+};
+
+Config config_of(const Candidate& candidate, const Config& base, size_t cap) {
+  Config config = base;
+  config.profile = "none";
+  config.algorithm = candidate.algorithm->name;
+  config.low_latency_max =
+      candidate.protocol == Protocol::kLowLatency ? static_cast<int64_t>(cap) : 0;
+  config.share_memory = candidate.protocol != Protocol::kSingleCopy;
+  return config;
+}
+
+class Contest {
+ public:
+  Contest(Seat& seat, const Agenda& agenda) : seat_(seat), agenda_(agenda) {}
+
+  Status prepare() {
+    const size_t most = agenda_.block_bytes.back();
+    for (const bool shareable : {true, false}) {
+      Buffers& buffers = shareable ? shareable_ : plain_;
+      const auto blocks = [&](auto count) {
+        return std::max<size_t>(most * count(agenda_.collective, seat_.ranks(), 0, seat_.rank()),
+                                64);
+      };
+      if (Status s = buffers.input.allocate(blocks(input_blocks), shareable); !s.ok()) return s;
+      if (Status s = buffers.output.allocate(blocks(output_blocks), shareable); !s.ok()) return s;
+    }
+    Site site;
+    site.ranks = seat_.ranks();
+    const size_t cap = low_latency_cap(agenda_.collective, site);
+    for (const Candidate& candidate : agenda_.candidates) {
+      const bool plain = candidate.protocol == Protocol::kSingleCopy;
+      if (Status s = add(config_of(candidate, agenda_.config, cap), plain ? plain_ : shareable_);
+          !s.ok())
+        return s;
+      if (candidate.protocol == Protocol::kLowLatency) contestants_.back().most = cap;
+    }
+    return agenda_.automatic ? add(agenda_.config, shareable_) : Status();
+  }
+
+  Status run() {
+    // From large to small: what is hopeless for large messages is left out early, where it costs.
+    std::vector<double> table(agenda_.block_bytes.size() * contestants_.size());
+    for (size_t i = agenda_.block_bytes.size(); i-- > 0;) {
+      if (Status s = size(agenda_.block_bytes[i], &table[i * contestants_.size()]); !s.ok())
+        return s;
+      seat_.progress(1 - static_cast<double>(i) / static_cast<double>(agenda_.block_bytes.size()));
+    }
+    for (const double time : table) seat_.report(time);
+    return {};
+  }
+
+ private:
+  Status add(const Config& config, const Buffers& buffers) {
+    Result<UniqueId> id = seat_.new_id(config);
+    if (!id.ok()) return id.status();
+    Result<std::unique_ptr<Communicator>> comm =
+        Communicator::create(id.value(), seat_.ranks(), seat_.rank(), {config, "tune"});
+    if (!comm.ok()) return comm.status();
+    contestants_.push_back({});
+    contestants_.back().comm = std::move(comm).value();
+    contestants_.back().buffers = &buffers;
+    return {};
+  }
+
+  Status call(Contestant& contestant, size_t block_bytes, int times) const {
+    Call call;
+    call.collective = agenda_.collective;
+    call.root = has_root(agenda_.collective) ? 0 : -1;
+    call.count = block_bytes / sizeof(float);
+    if (input_blocks(agenda_.collective, seat_.ranks(), call.root, seat_.rank()) > 0)
+      call.send = contestant.buffers->input.data();
+    if (output_blocks(agenda_.collective, seat_.ranks(), call.root, seat_.rank()) > 0)
+      call.recv = contestant.buffers->output.data();
+    const Work work{contestant.comm.get(), call};
+    for (int i = 0; i < times; ++i) {
+      if (Status s = execute({&work, 1}); !s.ok()) return s;
+    }
+    return {};
+  }
+
+  // Mean over the ranks of the time of one of `calls` calls.
+  Result<double> time(Contestant& contestant, size_t block_bytes, int calls) {
+    seat_.meet();
+    const auto start = Clock::now();
+    if (Status s = call(contestant, block_bytes, calls); !s.ok()) return s;
+    return seat_.mean(microseconds_since(start) / calls);
+  }
+
+  // Sets how many calls make a batch, after a first look, which warms up too.
+  Status warm_up(Contestant& contestant, size_t block_bytes) {
+    Result<double> first = time(contestant, block_bytes, 2);
+    if (!first.ok()) return first.status();
+    Result<double> second =
+        time(contestant, block_bytes, calls_for(first.value(), agenda_.batch_us / 4));
+    if (!second.ok()) return second.status();
+    contestant.calls = calls_for(second.value(), agenda_.batch_us);
+    contestant.times.clear();
+    return {};
+  }
+
+  static int calls_for(double time, double batch) {
+    return static_cast<int>(std::clamp(batch / std::max(time, 0.01), 1.0, 1e6));
+  }
+
+  Status size(size_t block_bytes, double* row) {
+    std::vector<Contestant*> active;
+    for (Contestant& contestant : contestants_) {
+      const bool automatic = agenda_.automatic && &contestant == &contestants_.back();
+      if (block_bytes > contestant.most || (contestant.hopeless > 1 && !automatic)) continue;
+      if (Status s = warm_up(contestant, block_bytes); !s.ok()) return s;
+      active.push_back(&contestant);
+    }
+    for (int round = 0; round < agenda_.rounds; ++round) {
+      for (Contestant* contestant : active) {
+        Result<double> t = time(*contestant, block_bytes, contestant->calls);
+        if (!t.ok()) return t.status();
+        contestant->times.push_back(t.value());
+      }
+    }
+    double best = std::numeric_limits<double>::max();
+    for (Contestant* contestant : active) {
+      std::vector<double>& times = contestant->times;
+      std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
+      const double median = times[times.size() / 2];
+      row[contestant - contestants_.data()] = median;
+      best = std::min(best, median);
+    }
+    for (Contestant* contestant : active) {
+      const bool slow = row[contestant - contestants_.data()] > agenda_.hopeless * best;
+      contestant->hopeless = slow ? contestant->hopeless + 1 : 0;
+    }
+    return {};
+  }
+
+  Seat& seat_;
+  const Agenda& agenda_;
+  Buffers shareable_, plain_;
+  std::vector<Contestant> contestants_;
+};
+
+}  // namespace
+
+Status measure(Seat& seat, const Agenda& agenda) {
+  Contest contest(seat, agenda);
+  if (Status s = contest.prepare(); !s.ok()) return s;
+  return contest.run();
+}
+
+}  // namespace tessera::tune

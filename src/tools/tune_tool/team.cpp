@@ -1,0 +1,160 @@
+#include "tools/tune_tool/team.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+
+namespace tessera::tune {
+
+// In memory that all processes of the team share; the barrier orders all accesses.
+struct Seat::Shared {
+  pthread_barrier_t barrier;
+  double values[Team::kMostRanks];
+  UniqueId id;
+  int id_made;
+  size_t results;
+  double result[Team::kMostResults];
+  volatile double progress;  // shown only
+};
+
+void Seat::meet() { pthread_barrier_wait(&shared_->barrier); }
+
+double Seat::mean(double value) {
+  shared_->values[rank_] = value;
+  meet();
+  double sum = 0;
+  for (int rank = 0; rank < ranks_; ++rank) sum += shared_->values[rank];
+  meet();  // nobody writes the next value before all have read
+  return sum / ranks_;
+}
+
+double Seat::of_first(double value) {
+  if (rank_ == 0) shared_->values[0] = value;
+  meet();
+  const double first = shared_->values[0];
+  meet();
+  return first;
+}
+
+Result<UniqueId> Seat::new_id(const Config& config) {
+  Status status;
+  if (rank_ == 0) {
+    Result<UniqueId> id = create_unique_id(config);
+    shared_->id_made = id.ok() ? 1 : 0;
+    if (id.ok()) shared_->id = id.value();
+    status = id.status();
+  }
+  meet();
+  const bool made = shared_->id_made != 0;
+  const UniqueId id = shared_->id;
+  meet();
+  if (made) return id;
+  return status.ok() ? Status(Code::kRemote, "rank 0 could not make a unique id") : status;
+}
+
+void Seat::report(double value) {
+  if (rank_ == 0 && shared_->results < Team::kMostResults)
+    shared_->result[shared_->results++] = value;
+}
+
+void Seat::progress(double share) {
+  if (rank_ == 0) shared_->progress = share;
+}
+
+namespace {
+
+// Rank r of at most as many ranks as there are cores gets a core of its own, as mpirun does it.
+void pin(int rank, int ranks) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || ranks > CPU_COUNT(&allowed)) return;
+  int left = rank;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || left-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof(one), &one);  // without it: measured a little worse
+    return;
+  }
+}
+
+void kill_all(const std::vector<pid_t>& pids) {
+  for (const pid_t pid : pids) {
+    if (pid > 0) kill(pid, SIGKILL);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<double>> Team::run(int ranks, const std::function<Status(Seat&)>& work,
+                                      const std::function<void(double)>& progress) {
+  void* memory = mmap(nullptr, sizeof(Seat::Shared), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return Status::error(Code::kSystem, "shared memory for {} ranks: {}", ranks,
+                         std::strerror(errno));
+  const auto unmap = [](void* m) { munmap(m, sizeof(Seat::Shared)); };
+  const std::unique_ptr<void, decltype(unmap)> guard(memory, unmap);
+  auto* shared = new (memory) Seat::Shared{};
+  pthread_barrierattr_t attributes;
+  pthread_barrierattr_init(&attributes);
+  pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_barrier_init(&shared->barrier, &attributes, static_cast<unsigned>(ranks));
+
+  std::vector<pid_t> pids(static_cast<size_t>(ranks));
+  const pid_t parent = getpid();
+  for (int rank = 0; rank < ranks; ++rank) {
+    pids[rank] = fork();
+    if (pids[rank] < 0) {
+      kill_all(pids);
+      return Status::error(Code::kSystem, "fork of rank {}: {}", rank, std::strerror(errno));
+    }
+    if (pids[rank] > 0) continue;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+    pin(rank, ranks);
+    Seat seat;
+    seat.shared_ = shared;
+    seat.rank_ = rank;
+    seat.ranks_ = ranks;
+    const Status status = work(seat);
+    if (!status.ok()) log::warn(rank, "{}", status.message());
+    _exit(status.ok() ? 0 : 1);
+  }
+  int left = ranks, failed = -1;
+  while (left > 0) {
+    int state = 0;
+    const pid_t ended = waitpid(-1, &state, WNOHANG);
+    if (ended == 0) {
+      progress(shared->progress);
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      continue;
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (pids[rank] != ended) continue;
+      pids[rank] = 0;
+      --left;
+      if (state == 0 || failed >= 0) continue;
+      failed = rank;
+      kill_all(pids);  // the others would wait for it
+    }
+  }
+  if (failed >= 0) return Status::error(Code::kRemote, "rank {} of {} failed", failed, ranks);
+  return std::vector<double>(shared->result, shared->result + shared->results);
+}
+
+}  // namespace tessera::tune
