@@ -28,6 +28,9 @@ struct AlgorithmParams {
   int root = -1;          // for rooted collectives
   int scratch_depth = 2;  // copies of scratch, for staged plans: how many passes may be under way
   int chunks = 1;         // per block of pipelined trees and chains; others choose by themselves
+  // Of algorithms that rotate: only rank 0's program is built, the others stay empty. No plan to
+  // run, but all that a simulation of thousands of ranks needs.
+  bool first_only = false;
 };
 
 struct Algorithm {
@@ -40,6 +43,8 @@ struct Algorithm {
   bool (*supports)(int ranks);
   Plan (*build)(const AlgorithmParams& params);
   std::string_view cost;  // one line, alpha-beta-gamma with n ranks and S bytes
+  // Every rank's program is rank 0's with ranks, blocks and chunks shifted round by its number.
+  bool rotates = false;
 };
 
 // All algorithms of one collective, in order of preference for small messages first.

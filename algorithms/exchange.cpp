@@ -12,6 +12,17 @@ Slot Exchange::slot(int from, int to, int chunks) {
   return slot;
 }
 
+Slot Exchange::slot_at_each(const AlgorithmParams& params) {
+  Slot slot;
+  slot.from = params.ranks - 1;
+  for (int rank = 0; rank < programs(params); ++rank) {
+    slot.first = plan_.scratch(rank);
+    slot.arrived = plan_.counter(rank);
+    if (credits_ == Credits::kAlways) slot.credit = plan_.counter(rank);
+  }
+  return slot;
+}
+
 void Exchange::fill(StepRef step, const Slot& slot) const {
   if (slot.credit >= 0) step.wait(slot.credit, 1, depth_);
   step.signal(slot.to, slot.arrived);

@@ -36,6 +36,10 @@ struct Slot {
   int credit = -1;  // counter of `from`, or none
 
   Ref ref(int offset = 0) const { return {to, Buffer::kScratch, first + offset}; }
+  // Of a slot that every rank has: that of `rank`, given rank 0's.
+  Slot at(int rank, int ranks) const {
+    return {(from + rank) % ranks, (to + rank) % ranks, first, chunks, arrived, credit};
+  }
 };
 
 class Exchange {
@@ -52,6 +56,9 @@ class Exchange {
 
   // New slots. Runs made one after the other for the same `to` are adjacent.
   Slot slot(int from, int to, int chunks = 1);
+  // The same slot at every rank, filled by the rank on its left, with the same numbers everywhere;
+  // as rank 0 has it, see at(). Plans that rotate are made of these.
+  Slot slot_at_each(const AlgorithmParams& params);
 
   // `step` of slot.from fills the slot.
   void fill(StepRef step, const Slot& slot) const;
@@ -81,6 +88,9 @@ struct Run {
   int count = 0;
 };
 std::vector<Run> cut_at_wrap(int first, int count, int ranks);
+
+// How many programs a builder of a plan that rotates has to fill.
+inline int programs(const AlgorithmParams& params) { return params.first_only ? 1 : params.ranks; }
 
 inline int wrap(int value, int ranks) { return ((value % ranks) + ranks) % ranks; }
 inline bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }

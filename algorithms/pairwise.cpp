@@ -31,20 +31,21 @@ Plan pairwise_all_to_all(const AlgorithmParams& params) {
   const bool single_copy = params.scratch_depth < 2;
   PlanBuilder plan("pairwise", Collective::kAllToAll, n, -1, 1, params.scratch_depth);
 
-  // [rank][s]: "the message of step s is here", and "the slot of my message of step s is free".
-  std::vector<std::vector<int>> arrived(n, std::vector<int>(n)), free(n, std::vector<int>(n));
-  std::vector<int> first_slot(n);
-  for (int rank = 0; rank < n; ++rank) {
-    first_slot[rank] = plan.scratch(rank, window);
+  // [s], the same numbers at every rank, for the plan rotates: "the message of step s is here", and
+  // "the slot of my message of step s is free".
+  std::vector<int> arrived(n), free(n);
+  int first_slot = 0;
+  for (int rank = 0; rank < programs(params); ++rank) {
+    first_slot = plan.scratch(rank, window);
     for (int s = 1; s < n; ++s) {
-      arrived[rank][s] = plan.counter(rank);
-      if (s > window || single_copy) free[rank][s] = plan.counter(rank);
+      arrived[s] = plan.counter(rank);
+      if (s > window || single_copy) free[s] = plan.counter(rank);
     }
   }
   const auto slot = [&](int rank, int s) {
-    return Ref{rank, Buffer::kScratch, first_slot[rank] + (s - 1) % window};
+    return Ref{rank, Buffer::kScratch, first_slot + (s - 1) % window};
   };
-  for (int rank = 0; rank < n; ++rank) {
+  for (int rank = 0; rank < programs(params); ++rank) {
     LaneRef lane = plan.lane(rank);
     lane.copy(0, output(rank, rank), input(rank, rank));
     for (int s = 1; s < n; ++s) {
@@ -52,12 +53,12 @@ Plan pairwise_all_to_all(const AlgorithmParams& params) {
       const int from = (rank - s + n) % n;
       StepRef put = lane.copy(0, slot(to, s), input(rank, to));
       if (s > window) {
-        put.wait(free[rank][s]);
+        put.wait(free[s]);
       } else if (single_copy) {
-        put.wait(free[rank][s], 1, 1);
+        put.wait(free[s], 1, 1);
       }
-      put.signal(to, arrived[to][s]);
-      StepRef take = lane.copy(0, output(rank, from), slot(rank, s)).wait(arrived[rank][s]);
+      put.signal(to, arrived[s]);
+      StepRef take = lane.copy(0, output(rank, from), slot(rank, s)).wait(arrived[s]);
       // Who fills this slot next: in this pass, or else (with one copy of scratch) in the next.
       int next = s + window;
       if (next >= n) {
@@ -65,7 +66,7 @@ Plan pairwise_all_to_all(const AlgorithmParams& params) {
         next = (s - 1) % window + 1;
       }
       const int sender = wrap(rank - next, n);
-      take.signal(sender, free[sender][next]);
+      take.signal(sender, free[next]);
     }
   }
   return std::move(plan).build();

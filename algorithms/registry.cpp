@@ -11,6 +11,7 @@ namespace {
 
 constexpr bool kLowLatency = true;
 constexpr bool kBulk = false;
+constexpr bool kRotates = true;
 
 bool any(int ranks) { return ranks >= 1; }
 bool powers_of_two(int ranks) { return is_power_of_two(ranks); }
@@ -35,7 +36,7 @@ constexpr std::array kAllReduce = {
     Algorithm{"double-tree", Collective::kAllReduce, kStaged, kBulk, any, double_tree_all_reduce,
               "(2 floor(log2 n) - 1 + m) (alpha + 3/2 S/m beta + S/m gamma)"},
     Algorithm{"ring", Collective::kAllReduce, kStaged, kBulk, any, ring_all_reduce,
-              "2 (n-1) alpha + 2 (n-1)/n S beta + (n-1)/n S gamma"},
+              "2 (n-1) alpha + 2 (n-1)/n S beta + (n-1)/n S gamma", kRotates},
     Algorithm{"direct", Collective::kAllReduce, kDirect, kBulk, any, direct_all_reduce,
               "2 alpha + 2 (n-1)/n S beta + (n-1)/n S gamma"},
 };
@@ -78,7 +79,7 @@ constexpr std::array kAllGather = {
     Algorithm{"pat", Collective::kAllGather, kStaged, kBulk, any, pat_all_gather,
               "(ceil(log2 n) + n/8) alpha + (n-1)/n S beta"},
     Algorithm{"ring", Collective::kAllGather, kStaged, kBulk, any, ring_all_gather,
-              "(n-1) alpha + (n-1)/n S beta"},
+              "(n-1) alpha + (n-1)/n S beta", kRotates},
     Algorithm{"direct", Collective::kAllGather, kDirect, kBulk, any, direct_all_gather,
               "2 alpha + (n-1)/n S beta"},
 };
@@ -91,7 +92,7 @@ constexpr std::array kReduceScatter = {
     Algorithm{"pat", Collective::kReduceScatter, kStaged, kBulk, any, pat_reduce_scatter,
               "max(ceil(log2 n), 5 n/16) alpha + (n-1)/n S (beta + gamma)"},
     Algorithm{"ring", Collective::kReduceScatter, kStaged, kBulk, any, ring_reduce_scatter,
-              "(n-1) alpha + (n-1)/n S (beta + gamma)"},
+              "(n-1) alpha + (n-1)/n S (beta + gamma)", kRotates},
     Algorithm{"direct", Collective::kReduceScatter, kDirect, kBulk, any, direct_reduce_scatter,
               "2 alpha + (n-1)/n S (beta + gamma)"},
 };
@@ -102,7 +103,7 @@ constexpr std::array kAllToAll = {
     Algorithm{"bruck", Collective::kAllToAll, kStaged, kLowLatency, any, bruck_all_to_all,
               "ceil(log2 n) (alpha + S/2 beta)"},
     Algorithm{"pairwise", Collective::kAllToAll, kStaged, kBulk, any, pairwise_all_to_all,
-              "(n-1) (alpha + S/n beta)"},
+              "(n-1) (alpha + S/n beta)", kRotates},
     Algorithm{"direct", Collective::kAllToAll, kDirect, kBulk, any, direct_all_to_all,
               "2 alpha + (n-1)/n S beta"},
 };

@@ -28,16 +28,15 @@ namespace {
 
 constexpr const char* kName = "ring";
 
-// [s][r]: the slot at rank r that its left neighbour fills in hop s.
-std::vector<std::vector<Slot>> make_hops(Exchange& exchange, int n) {
-  std::vector<std::vector<Slot>> hops(n - 1);
-  for (std::vector<Slot>& hop : hops) {
-    for (int rank = 0; rank < n; ++rank) hop.push_back(exchange.slot(wrap(rank - 1, n), rank));
-  }
+// [s]: the slot that the left neighbour fills in hop s, as rank 0 has it. The plan rotates: every
+// rank has the same.
+using Hops = std::vector<Slot>;
+
+Hops make_hops(Exchange& exchange, const AlgorithmParams& params) {
+  Hops hops(params.ranks - 1);
+  for (Slot& hop : hops) hop = exchange.slot_at_each(params);
   return hops;
 }
-
-using Hops = std::vector<std::vector<Slot>>;
 
 // Hops 0 .. n-2 of the reduce-scatter of one rank. `chunk_of(d)` is the chunk within a block, of
 // the sum that belongs to rank d. The last sum goes to `result`, and to `onward` if there is one.
@@ -48,18 +47,18 @@ void reduce_round(PlanBuilder& plan, const Exchange& exchange, const Hops& hops,
   const int right = (rank + 1) % n;
   LaneRef lane = plan.lane(rank);
   const int first = wrap(rank - 1, n);
-  exchange.fill(lane.copy(chunk_of(first), hops[0][right].ref(), input(rank, first)),
-                hops[0][right]);
+  const Slot start = hops[0].at(right, n);
+  exchange.fill(lane.copy(chunk_of(first), start.ref(), input(rank, first)), start);
   for (int s = 1; s < n; ++s) {
     const int owner = wrap(rank - 1 - s, n);
-    const Slot& in = hops[s - 1][rank];
-    const Slot* out = s == n - 1 ? onward : &hops[s][right];
+    const Slot in = hops[s - 1].at(rank, n);
+    const Slot* out = s == n - 1 ? onward : &hops[s];
     std::vector<Ref> dsts;
     if (s == n - 1) dsts.push_back(result);
-    if (out != nullptr) dsts.push_back(out->ref());
+    if (out != nullptr) dsts.push_back(out->at(right, n).ref());
     StepRef step = lane.reduce(chunk_of(owner), std::move(dsts), {in.ref(), input(rank, owner)});
     exchange.take(step, in);
-    if (out != nullptr) exchange.fill(step, *out);
+    if (out != nullptr) exchange.fill(step, out->at(right, n));
   }
 }
 
@@ -71,12 +70,12 @@ void gather_round(PlanBuilder& plan, const Exchange& exchange, const Hops& hops,
   const int right = (rank + 1) % n;
   for (int s = 0; s < n - 1; ++s) {
     const int owner = wrap(rank - 1 - s, n);
-    const Slot& in = hops[s][rank];
+    const Slot in = hops[s].at(rank, n);
     std::vector<Ref> dsts{output(rank, owner)};
-    if (s + 1 < n - 1) dsts.push_back(hops[s + 1][right].ref());
+    if (s + 1 < n - 1) dsts.push_back(hops[s + 1].at(right, n).ref());
     StepRef step = plan.lane(rank).copy(chunk_of(owner), std::move(dsts), in.ref());
     exchange.take(step, in);
-    if (s + 1 < n - 1) exchange.fill(step, hops[s + 1][right]);
+    if (s + 1 < n - 1) exchange.fill(step, hops[s + 1].at(right, n));
   }
 }
 
@@ -90,11 +89,10 @@ Plan ring_all_reduce(const AlgorithmParams& params) {
   if (n == 1) return alone(kName, Collective::kAllReduce, params);
   PlanBuilder plan(kName, Collective::kAllReduce, n, -1, n, params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
-  const Hops sums = make_hops(exchange, n);
-  const Hops results = make_hops(exchange, n);
-  for (int rank = 0; rank < n; ++rank) {
-    reduce_round(plan, exchange, sums, rank, own_chunk, output(rank, rank),
-                 &results[0][(rank + 1) % n]);
+  const Hops sums = make_hops(exchange, params);
+  const Hops results = make_hops(exchange, params);
+  for (int rank = 0; rank < programs(params); ++rank) {
+    reduce_round(plan, exchange, sums, rank, own_chunk, output(rank, rank), &results[0]);
     gather_round(plan, exchange, results, rank, own_chunk);
   }
   return std::move(plan).build();
@@ -105,8 +103,8 @@ Plan ring_reduce_scatter(const AlgorithmParams& params) {
   if (n == 1) return alone(kName, Collective::kReduceScatter, params);
   PlanBuilder plan(kName, Collective::kReduceScatter, n, -1, 1, params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
-  const Hops hops = make_hops(exchange, n);
-  for (int rank = 0; rank < n; ++rank) {
+  const Hops hops = make_hops(exchange, params);
+  for (int rank = 0; rank < programs(params); ++rank) {
     reduce_round(plan, exchange, hops, rank, only_chunk, output(rank, 0), nullptr);
   }
   return std::move(plan).build();
@@ -117,9 +115,9 @@ Plan ring_all_gather(const AlgorithmParams& params) {
   if (n == 1) return alone(kName, Collective::kAllGather, params);
   PlanBuilder plan(kName, Collective::kAllGather, n, -1, 1, params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
-  const Hops hops = make_hops(exchange, n);
-  for (int rank = 0; rank < n; ++rank) {
-    const Slot& out = hops[0][(rank + 1) % n];
+  const Hops hops = make_hops(exchange, params);
+  for (int rank = 0; rank < programs(params); ++rank) {
+    const Slot out = hops[0].at((rank + 1) % n, n);
     StepRef start = plan.lane(rank).copy(0, {out.ref(), output(rank, rank)}, input(rank, 0));
     exchange.fill(start, out);
     gather_round(plan, exchange, hops, rank, only_chunk);

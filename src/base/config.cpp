@@ -232,4 +232,6 @@ void Config::log_changes(int rank) const {
   }
 }
 
+bool in_environment(const char* name) { return std::getenv(name) != nullptr; }
+
 }  // namespace tessera

@@ -50,4 +50,7 @@ struct Config {
   void log_changes(int rank) const;
 };
 
+// Whether the process has a variable of that name now.
+bool in_environment(const char* name);
+
 }  // namespace tessera

@@ -18,7 +18,6 @@
 namespace tessera {
 namespace {
 
-constexpr uint64_t kMagic = 0x7465737365726130;
 constexpr uint64_t kSegmentTag = ~uint64_t{0};
 
 // Cores that this process may use; empty when the kernel does not say.
@@ -84,11 +83,6 @@ Status share_segment(Core& core, const Liveness& liveness, Deadline deadline) {
   core.view = SegmentView(core.segment->base(), core.ranks, arena_bytes(core.ranks));
   if (core.segment->bytes() < SegmentView::bytes(core.ranks, arena_bytes(core.ranks)))
     return Status::error(Code::kInternal, "shared segment is smaller than its layout");
-  if (core.rank == 0) {
-    core.view.header().ranks = static_cast<uint64_t>(core.ranks);
-    core.view.header().arena_bytes = arena_bytes(core.ranks);
-    core.view.header().magic = kMagic;
-  }
   for (int rank = 0; rank < core.ranks; ++rank)
     core.doorbells.push_back(&core.view.rank(rank).doorbell);
   return {};

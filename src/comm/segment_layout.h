@@ -71,9 +71,6 @@ struct ErrorRecord {
 };
 
 struct SegmentHeader {
-  uint64_t magic;
-  uint64_t ranks;
-  uint64_t arena_bytes;
   alignas(kCacheLine) OnceRecord<ErrorRecord> error;
 };
 

@@ -28,8 +28,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "exec/partition.h"
 #include "exec/program.h"
+#include "plan/partition.h"
 
 #if defined(__CUDACC__) || defined(__HIPCC__)
 #define TESSERA_ANY_DEVICE __host__ __device__

@@ -108,10 +108,10 @@ class TreeBuilder : public nlohmann::json_sax<json> {
 
 }  // namespace
 
-Result<json> parse_json(std::string_view text) {
+Result<json> parse_json(std::string_view text, std::string_view what) {
   TreeBuilder builder;
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
-    return Status(Code::kPlanInvalid, "plan text: " + builder.error());
+    return Status::error(Code::kPlanInvalid, "{}: {}", what, builder.error());
   }
   return std::move(builder.root());
 }

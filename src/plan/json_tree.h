@@ -1,5 +1,5 @@
 // A strict JSON reader: no duplicate keys, no deep nesting, no trailing text, errors with line and
-// column. For json.cpp.
+// column. For json.cpp, and other files of the kind.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,6 +9,7 @@
 
 namespace tessera {
 
-Result<nlohmann::json> parse_json(std::string_view text);
+// `what` begins the messages.
+Result<nlohmann::json> parse_json(std::string_view text, std::string_view what = "plan text");
 
 }  // namespace tessera

@@ -86,7 +86,9 @@ TEST(Communicators, ARankWithoutColourGetsNone) {
               ncclSuccess)
         << last_error();
     EXPECT_EQ(rest == nullptr, rank == 1);
-    if (rest != nullptr) EXPECT_EQ(sum_of(rest, rank), 2);
+    if (rest != nullptr) {
+      EXPECT_EQ(sum_of(rest, rank), 2);
+    }
     EXPECT_EQ(ncclCommDestroy(rest), ncclSuccess);
   });
 }

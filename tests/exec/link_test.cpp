@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/algorithms.h"
-#include "exec/partition.h"
 #include "plan/builder.h"
+#include "plan/partition.h"
 #include "sync/slot.h"
 
 namespace tessera {

@@ -1,0 +1,119 @@
+// How flows share links: at any time each gets its max-min fair share.
+//
+// No flow can get more without taking from one that has less. A flow is held back either by a link
+// that is full, or by its own limit (the slowest link of its route, what its lane can move).
+//
+//      flow a  ==[ 10 ]=====[ 4 ]==      link 4 is full with a and b: each gets 2
+//      flow b  ===================[ 4 ]  c gets what a leaves of link 10: 8
+//      flow c  ==[ 10 ]==
+//
+// A link can hold flows back only if their limits together exceed its bandwidth. Others are
+// ignored, so that a flow that meets nobody costs no more than the length of its route; where links
+// do bind, only the flows are looked at that they connect with the change.
+//
+// A device whose node has a fan-out table adds two resources to each route that ends at it, for
+// what it sends and for what it receives; their bandwidth goes by the number of peers that it
+// sends to (receives from) at the time.
+//
+// Thread safety: none. Deterministic: results depend on the order of calls only.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "topology/graph.h"
+
+namespace tessera::simulator {
+
+// Links and fan-out resources of a route, in order; resources lie after the graph's links.
+struct Path {
+  uint32_t first = 0, count = 0;  // of the pool of paths
+  uint32_t from = 0, to = 0;      // ranks
+};
+
+struct LinkSample {
+  double time;
+  uint32_t link;
+  double gbs;  // moved over it from this time on
+};
+
+class Shares {
+ public:
+  struct Due {
+    uint32_t flow, lane, version;
+    double time;  // when it will have moved its bytes
+  };
+
+  // `samples`, if given, gets every change of what a link moves.
+  explicit Shares(const topology::Graph& graph, std::vector<LinkSample>* samples = nullptr);
+
+  // `links` and the ends' fan-out resources as one path.
+  Path add_path(const std::vector<int>& links, int from_node, int to_node, int from_rank,
+                int to_rank);
+
+  // The i-th of the path; a graph's link if below their number.
+  uint32_t resource_of(const Path& path, uint32_t i) const { return pool_[path.first + i]; }
+
+  void start(double now, const Path& path, uint32_t lane, double limit_gbs, double bytes);
+  // Ends a flow that is due; false if the event is stale.
+  bool finish(double now, uint32_t flow, uint32_t version);
+
+  // To be called when all starts and ends of an instant are known. What is due anew is in due()
+  // until the next call.
+  void settle(double now);
+  std::vector<Due>& due() { return due_; }
+
+ private:
+  struct Flow {
+    double left, rate, since, limit;
+    Path path;
+    uint32_t lane;
+    uint32_t version = 0;
+    bool marked = false, active = false;
+  };
+  struct User {
+    uint32_t flow, place;  // which resource of the flow's path this is
+  };
+  struct Resource {
+    double capacity = 0, demand = 0;  // demand: the limits of its users together
+    double left = 0;                  // while shares are computed
+    uint32_t waiting = 0;
+    bool marked = false, dirty = false;
+    std::vector<User> users;
+    const std::vector<double>* fan_out = nullptr;
+    std::vector<std::pair<uint32_t, uint32_t>> peers;  // and flows with each
+  };
+
+  // With room for the rounding of sums.
+  static bool binds(const Resource& r) { return r.demand > r.capacity * (1 + 1e-9); }
+
+  void join(Resource& resource, uint32_t peer);
+  void leave(Resource& resource, uint32_t peer);
+  uint32_t peer_at(const Path& path, uint32_t resource) const;
+  void mark_dirty(uint32_t resource);
+  void remove_user(uint32_t flow, uint32_t place);
+  void collect();
+  void fill();
+  void freeze(uint32_t flow, double rate);
+  void set_rate(double now, uint32_t flow, double rate);
+  void sample(double now, const Flow& flow, double change);
+  uint32_t& place_of(uint32_t flow, uint32_t place) { return places_[flow * stride_ + place]; }
+
+  uint32_t links_ = 0;
+  std::vector<int> fan_of_node_;  // first of a node's two fan-out resources; -1: none
+  std::vector<Resource> resources_;
+  std::vector<uint32_t> pool_;
+  std::vector<Flow> flows_;
+  std::vector<uint32_t> free_, dirty_;
+  size_t stride_ = 8;
+  std::vector<uint32_t> places_;  // of a flow among each resource's users
+  std::vector<Due> due_;
+  std::vector<LinkSample>* samples_;
+  std::vector<double> link_rates_;
+  // the part of the machine that a change concerns
+  std::vector<uint32_t> part_links_, part_flows_;
+  std::vector<double> new_rates_;  // by flow
+};
+
+}  // namespace tessera::simulator

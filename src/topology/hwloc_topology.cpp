@@ -1,0 +1,89 @@
+#include "topology/hwloc_topology.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include "topology/hwloc_document.h"
+
+namespace tessera::topology {
+namespace {
+
+constexpr std::streamoff kMostBytes = 64 << 20;
+
+std::string reason() { return std::strerror(errno); }
+
+Result<std::string> read_file(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0)
+    return Status::error(Code::kInvalidArgument, "{}: {}", path, reason());
+  if (S_ISDIR(info.st_mode))
+    return Status::error(Code::kInvalidArgument, "{}: is a directory", path);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Status::error(Code::kInvalidArgument, "{}: {}", path, reason());
+  std::string bytes;
+  std::vector<char> block(1 << 16);
+  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
+    bytes.append(block.data(), static_cast<size_t>(file.gcount()));
+    if (bytes.size() > kMostBytes)
+      return Status::error(Code::kInvalidArgument, "{}: more than {} MiB", path, kMostBytes >> 20);
+  }
+  if (file.bad()) return Status::error(Code::kSystem, "{}: cannot be read", path);
+  return bytes;
+}
+
+}  // namespace
+
+Result<HwlocTopology::Handle> HwlocTopology::create(const std::string& source) {
+  hwloc_topology_t topology = nullptr;
+  if (hwloc_topology_init(&topology) != 0)
+    return Status::error(Code::kSystem, "{}: hwloc cannot start: {}", source, reason());
+  Handle handle(topology);
+  if (hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL) != 0 ||
+      hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0)
+    return Status::error(Code::kSystem, "{}: hwloc refuses the filters: {}", source, reason());
+  return handle;
+}
+
+Result<HwlocTopology> HwlocTopology::from_file(const std::string& path) {
+  Result<std::string> bytes = read_file(path);
+  if (!bytes.ok()) return bytes.status();
+  return from_document(bytes.value(), path);
+}
+
+Result<HwlocTopology> HwlocTopology::from_document(std::string_view bytes,
+                                                   const std::string& name) {
+  Result<HwlocDocument> document = normalise_hwloc_document(bytes, name);
+  if (!document.ok()) return document.status();
+  const std::string& text = document->text;
+  Result<Handle> handle = create(name);
+  if (!handle.ok()) return handle.status();
+  hwloc_topology_t topology = handle.value().get();
+  if (text.size() >= std::numeric_limits<int>::max() ||
+      hwloc_topology_set_xmlbuffer(topology, text.c_str(), static_cast<int>(text.size() + 1)) !=
+          0 ||
+      hwloc_topology_load(topology) != 0)
+    return Status::error(Code::kInvalidArgument, "{}: hwloc refuses the document: {}", name,
+                         reason());
+  return HwlocTopology(std::move(handle).value(), name, std::move(document->warnings));
+}
+
+Result<HwlocTopology> HwlocTopology::synthetic(const std::string& text) {
+  const std::string source = "synthetic: " + text;
+  Result<Handle> handle = create(source);
+  if (!handle.ok()) return handle.status();
+  hwloc_topology_t topology = handle.value().get();
+  if (hwloc_topology_set_synthetic(topology, text.c_str()) != 0 ||
+      hwloc_topology_load(topology) != 0)
+    return Status::error(Code::kInvalidArgument,
+                         "\"{}\" is no synthetic description of hwloc, such as \"pack:2 numa:1 "
+                         "core:8 pu:2\"",
+                         text);
+  return HwlocTopology(std::move(handle).value(), source, {});
+}
+
+}  // namespace tessera::topology
