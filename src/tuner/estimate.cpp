@@ -32,15 +32,11 @@ Estimator::Estimator(const Site& site, std::shared_ptr<const Profile> profile) :
     curves_[{sample.collective, sample.protocol, sample.algorithm, sample.ranks}].emplace_back(
         std::log2(static_cast<double>(sample.block_bytes)), std::log2(sample.microseconds));
     rank_counts_.push_back(sample.ranks);
+    known_[static_cast<size_t>(sample.collective)] = true;
   }
   for (auto& [key, curve] : curves_) std::sort(curve.begin(), curve.end());
   std::sort(rank_counts_.begin(), rank_counts_.end());
   rank_counts_.erase(std::unique(rank_counts_.begin(), rank_counts_.end()), rank_counts_.end());
-}
-
-bool Estimator::knows(Collective collective) const {
-  return std::any_of(curves_.begin(), curves_.end(),
-                     [&](const auto& entry) { return std::get<0>(entry.first) == collective; });
 }
 
 const Estimator::Curve* Estimator::curve(const Candidate& candidate, int ranks) const {

@@ -9,6 +9,7 @@
 // Thread safety: an estimator is one thread's; it remembers plans it has walked.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -34,7 +35,7 @@ class Estimator {
   Estimate estimate(const Candidate& candidate, size_t block_bytes);
 
   // Whether the profile knows the collective at all: then its times decide, else rules do.
-  bool knows(Collective collective) const;
+  bool knows(Collective collective) const { return known_[static_cast<size_t>(collective)]; }
 
  private:
   using Curve = std::vector<std::pair<double, double>>;  // log2 bytes, log2 microseconds; ascending
@@ -45,6 +46,7 @@ class Estimator {
 
   Site site_;
   std::map<Key, Curve> curves_;
+  std::array<bool, kCollectives> known_{};
   std::vector<int> rank_counts_;  // ascending
   std::map<std::pair<const Algorithm*, int>, PlanWork> works_;
 };

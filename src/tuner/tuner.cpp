@@ -171,15 +171,16 @@ Result<Candidate> Tuner::bulk(const BulkCall& call) {
   return with_root(call, range->candidate);
 }
 
-// Direct broadcasts differ in who copies; which is better depends on the root's buffers, which no
-// profile knows.
+// Profiles are measured with a root that has a copy of its own to make. One that is in place can help
+// the others instead, which "direct" does.
 Candidate Tuner::with_root(const BulkCall& call, const Candidate& chosen) const {
-  if (call.collective != Collective::kBroadcast || chosen.algorithm->reach != Reach::kDirect)
+  if (call.collective != Collective::kBroadcast || call.root_copies ||
+      chosen.algorithm->name != "direct-get")
     return chosen;
-  const Candidate other{
-      chosen.protocol,
-      find_algorithm(call.collective, call.root_copies ? "direct-get" : "direct", Reach::kDirect)};
-  return excluded(other).empty() ? other : chosen;
+  const Candidate helped{chosen.protocol,
+                         find_algorithm(call.collective, "direct", Reach::kDirect)};
+  const auto& allowed = candidates_[static_cast<size_t>(call.collective)];
+  return std::find(allowed.begin(), allowed.end(), helped) != allowed.end() ? helped : chosen;
 }
 
 Result<Candidate> Tuner::chosen(const BulkCall& call) {

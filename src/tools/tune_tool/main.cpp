@@ -26,7 +26,7 @@ struct Options {
   std::vector<std::string> collectives;
   std::string out;
   size_t largest = size_t{32} << 20;
-  double seconds = 50;
+  double seconds = 38;
   bool check = false;
 };
 
@@ -180,7 +180,7 @@ int main(int argc, char** argv) {
                  "file of the profile (this machine's in the user's cache folder)");
   app.add_option("--largest", options.largest, "largest message, bytes (32 MiB)")
       ->transform(CLI::AsSizeValue(false));
-  app.add_option("--seconds", options.seconds, "about so long (50)")->check(CLI::Range(1, 3600));
+  app.add_option("--seconds", options.seconds, "about so long (38)")->check(CLI::Range(1, 3600));
   app.add_flag("--check", options.check,
                "measure all candidates beside what is chosen automatically, and print how good the "
                "choices and the estimates are; saves nothing");
