@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -17,6 +18,8 @@ namespace {
 constexpr int64_t kMaxTimeoutMs = 1'000'000'000;  // eleven days; keeps every poll() time in an int
 constexpr int64_t kMaxSpin = 1'000'000'000;
 constexpr int64_t kMaxBytes = int64_t{1} << 20;
+constexpr int64_t kMaxChannels = 64;
+constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 
 using Values = std::map<std::string, std::string>;
 
@@ -68,6 +71,17 @@ Status set_size(Config& config, const char* name, const std::string& text) {
                                  kMaxBytes));
   }
   config.*member = *value;
+  return {};
+}
+
+// As NCCL does: -2 means unset, more than 64 means 64, less than `least` means `least`.
+template <auto member, int64_t least>
+Status set_channels(Config& config, const char* name, const std::string& text) {
+  const std::optional<int64_t> value = parse_integer(text);
+  if (!value)
+    return bad_value(name, text,
+                     fmt::format("a whole number; {} to {} have a meaning", least, kMaxChannels));
+  config.*member = *value == -2 ? -1 : static_cast<int>(std::clamp(*value, least, kMaxChannels));
   return {};
 }
 
@@ -137,6 +151,22 @@ constexpr Setting kSettings[] = {
     {"NCCL_ALGO", true, set_text<&Config::nccl_algorithms>, text_of<&Config::nccl_algorithms>},
     {"NCCL_PROTO", true, set_text<&Config::nccl_protocols>, text_of<&Config::nccl_protocols>},
     {"TESSERA_PROFILE", false, set_text<&Config::profile>, text_of<&Config::profile>},
+    {"NCCL_TUNER_PLUGIN", false, set_text<&Config::tuner_plugin>, text_of<&Config::tuner_plugin>},
+    {"NCCL_TOPO_FILE", false, set_text<&Config::topology_file>, text_of<&Config::topology_file>},
+    {"NCCL_TOPO_DUMP_FILE", false, set_text<&Config::topology_dump>,
+     text_of<&Config::topology_dump>},
+    {"NCCL_TOPO_DUMP_FILE_RANK", false, set_integer<&Config::topology_dump_rank, 0, kMaxInt>,
+     number_of<&Config::topology_dump_rank>},
+    {"NCCL_GRAPH_FILE", false, set_text<&Config::graph_file>, text_of<&Config::graph_file>},
+    {"NCCL_GRAPH_DUMP_FILE", false, set_text<&Config::graph_dump>, text_of<&Config::graph_dump>},
+    {"NCCL_GRAPH_DUMP_FILE_RANK", false, set_integer<&Config::graph_dump_rank, 0, kMaxInt>,
+     number_of<&Config::graph_dump_rank>},
+    {"NCCL_MIN_NCHANNELS", false, set_channels<&Config::min_channels, 0>,
+     number_of<&Config::min_channels>},
+    {"NCCL_MAX_NCHANNELS", false, set_channels<&Config::max_channels, 1>,
+     number_of<&Config::max_channels>},
+    {"NCCL_MIN_CTAS", false, set_channels<&Config::min_ctas, 1>, number_of<&Config::min_ctas>},
+    {"NCCL_MAX_CTAS", false, set_channels<&Config::max_ctas, 1>, number_of<&Config::max_ctas>},
     {"TESSERA_LL_MAX", true, set_size<&Config::low_latency_max>,
      number_of<&Config::low_latency_max>},
     {"TESSERA_SLICE_BYTES", true, set_slice, number_of<&Config::slice_bytes>},
@@ -220,6 +250,9 @@ std::vector<std::pair<std::string, std::string>> Config::shared_settings() const
     if (setting.shared) shared.emplace_back(setting.name, setting.get(*this));
   }
   shared.emplace_back("TESSERA_PROFILE (contents)", profile_digest);
+  shared.emplace_back("NCCL_TUNER_PLUGIN (in use)", plugin_in_use);
+  shared.emplace_back("NCCL_TOPO_FILE (contents)", topology_digest);
+  shared.emplace_back("NCCL_GRAPH_FILE (contents)", graph_digest);
   return shared;
 }
 
@@ -230,6 +263,10 @@ void Config::log_changes(int rank) const {
     if (value == setting.get(defaults)) continue;
     log::info(rank, "{} set to {} (default \"{}\")", setting.name, value, setting.get(defaults));
   }
+  const int least = std::max(min_channels, min_ctas);
+  if (least > 1)
+    log::info(rank, "{}={} has no effect: a host rank drives one channel, in the thread that calls",
+              min_ctas == least ? "NCCL_MIN_CTAS" : "NCCL_MIN_NCHANNELS", least);
 }
 
 bool in_environment(const char* name) { return std::getenv(name) != nullptr; }

@@ -32,7 +32,18 @@ struct Config {
   std::string nccl_protocols;   // NCCL_PROTO
   // TESSERA_PROFILE: file of measured times, "none", or "": this machine's, if there is one
   std::string profile;
-  std::string profile_digest = "none";   // of the profile in use; set when a communicator is made
+  // NCCL_TUNER_PLUGIN: name of a library, "none", or "": libnccl-tuner.so, if there is one
+  std::string tuner_plugin;
+  std::string topology_file, topology_dump;  // NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE
+  std::string graph_file, graph_dump;        // NCCL_GRAPH_FILE, NCCL_GRAPH_DUMP_FILE
+  int topology_dump_rank = 0;                // NCCL_TOPO_DUMP_FILE_RANK
+  int graph_dump_rank = 0;                   // NCCL_GRAPH_DUMP_FILE_RANK
+  // Least and most channels: NCCL_MIN_NCHANNELS, NCCL_MAX_NCHANNELS, and the newer NCCL_MIN_CTAS,
+  // NCCL_MAX_CTAS; -1: choose. Host ranks drive one channel whatever they say.
+  int min_channels = -1, max_channels = -1, min_ctas = -1, max_ctas = -1;
+  // What is in use, in words or digits; set when a communicator is made.
+  std::string profile_digest = "none", plugin_in_use = "none";
+  std::string topology_digest = "none", graph_digest = "none";
   std::string cache_home;                // XDG_CACHE_HOME, or HOME/.cache
   int blocking = -1;                     // NCCL_COMM_BLOCKING: -1 unset
   std::string socket_ifname;             // NCCL_SOCKET_IFNAME
@@ -46,7 +57,8 @@ struct Config {
   // at init.
   std::vector<std::pair<std::string, std::string>> shared_settings() const;
 
-  // One INFO line for each setting that differs from its default.
+  // One INFO line for each setting that differs from its default, and one for each that has no
+  // effect.
   void log_changes(int rank) const;
 };
 

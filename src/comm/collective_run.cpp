@@ -29,7 +29,8 @@ CollectiveRun::CollectiveRun(Core& core, PlanStore& plans, Sharing& sharing)
     if (rank != core.rank) parties_.push_back({rank, &core.view.rank(rank).board});
   }
   for (int c = 0; c < kCollectives; ++c)
-    eager_[c].resize(Tuner::kMostEager * (has_root(static_cast<Collective>(c)) ? core.ranks : 1));
+    eager_[c].resize(Tuner::kEagerChoices *
+                     (has_root(static_cast<Collective>(c)) ? core.ranks : 1));
 }
 
 // A call that differs from the last one in its buffers only.
@@ -62,13 +63,10 @@ Status CollectiveRun::begin(const Call& call) {
     return {};
   }
   set_own_buffers();
-  Result<const std::vector<Tuner::Eager>*> ranges = core_.tuner->eager(call.collective);
-  if (!ranges.ok()) return status_ = ranges.status();
-  const auto range =
-      std::find_if(ranges.value()->begin(), ranges.value()->end(),
-                   [&](const Tuner::Eager& eager) { return block_bytes <= eager.largest; });
-  if (range != ranges.value()->end())
-    status_ = begin_eager(*range, range - ranges.value()->begin());
+  Result<const Tuner::Eager*> eager = core_.tuner->eager(call.collective, block_bytes);
+  if (!eager.ok()) return status_ = eager.status();
+  if (eager.value() != nullptr)
+    status_ = begin_eager(*eager.value());
   else
     begin_bulk();
   return status_;
@@ -79,13 +77,13 @@ void CollectiveRun::set_own_buffers() {
   outputs_[core_.rank] = space_.place(call_.recv);
 }
 
-Status CollectiveRun::begin_eager(const Tuner::Eager& range, ptrdiff_t index) {
+Status CollectiveRun::begin_eager(const Tuner::Eager& eager) {
   const int root = has_root(call_.collective) ? call_.root : 0;
   LinkedPlan*& plan =
-      eager_[static_cast<size_t>(call_.collective)][root * Tuner::kMostEager + index];
+      eager_[static_cast<size_t>(call_.collective)][root * Tuner::kEagerChoices + eager.number];
   if (plan == nullptr) {
     Result<LinkedPlan*> linked =
-        plans_.get(range.choice, has_root(call_.collective) ? call_.root : -1);
+        plans_.get(eager.choice, has_root(call_.collective) ? call_.root : -1);
     if (!linked.ok()) return linked.status();
     plan = linked.value();
   }
@@ -122,7 +120,7 @@ Status CollectiveRun::choose_bulk_plan() {
   bulk.root_copies = root_copies();
   Result<Candidate> candidate = core_.tuner->bulk(bulk);
   if (!candidate.ok()) return candidate.status();
-  const Choice choice = core_.tuner->choice_of_bulk(candidate.value());
+  const Choice choice = core_.tuner->choice_of_bulk(bulk, candidate.value());
   Result<LinkedPlan*> plan = plans_.get(choice, has_root(call_.collective) ? call_.root : -1);
   if (!plan.ok()) return plan.status();
   if (choice.algorithm->reach == Reach::kDirect) {

@@ -55,7 +55,7 @@ class CollectiveRun {
   enum class Stage : uint8_t { kIdle, kRendezvous, kRunning };
 
   Progress fail(Status status);
-  Status begin_eager(const Tuner::Eager& range, ptrdiff_t index);
+  Status begin_eager(const Tuner::Eager& eager);
   void begin_bulk();
   bool root_copies() const;
   Status choose_bulk_plan();
@@ -84,7 +84,7 @@ class CollectiveRun {
   std::vector<Party> parties_;
   std::vector<int> names_;  // member -> rank: the identity
   std::vector<host::Place> inputs_, outputs_;
-  // by root and range of sizes
+  // by root and number of the eager choice
   std::array<std::vector<LinkedPlan*>, kCollectives> eager_;
 };
 

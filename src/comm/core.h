@@ -28,6 +28,7 @@ struct Core {
   Config config;
   int rank = 0;
   int ranks = 1;
+  uint64_t id = 0;                        // of the communicator: equal on its ranks, else random
   std::vector<Member> members;            // by rank, as bootstrap agreed
   std::vector<Peer> peers;                // the same for the transports
   std::vector<std::string> socket_names;  // of the ranks' mailboxes

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "comm/bootstrap/keyed_hash.h"
 #include "comm/communicator.h"
 #include "comm/exchange.h"
 #include "comm/idle.h"
@@ -99,9 +100,16 @@ static_assert(sizeof(Greeting) <= sizeof(SetupBox::payload));
 Status make_tuners(Core& core) {
   Result<std::shared_ptr<const Profile>> profile = find_profile(core.config);
   if (!profile.ok()) return profile.status();
+  Result<std::shared_ptr<const TunerLibrary>> library =
+      TunerLibrary::load(core.config.tuner_plugin);
+  if (!library.ok()) return library.status();
+  Result<std::unique_ptr<TunerPlugin>> plugin =
+      TunerPlugin::create(std::move(library).value(), core.id, core.ranks);
+  if (!plugin.ok()) return plugin.status();
   Site pair = core.site;
   pair.ranks = 2;
-  Result<Tuner> all = Tuner::create(core.site, core.config, profile.value());
+  Result<Tuner> all =
+      Tuner::create(core.site, core.config, profile.value(), std::move(plugin).value());
   if (!all.ok()) return all.status();
   Result<Tuner> two = Tuner::create(pair, core.config, nullptr);
   if (!two.ok()) return two.status();
@@ -153,6 +161,8 @@ Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOp
   }
   core->mailbox = std::move(membership.mailbox);
   core->mailbox->set_secret(membership.secret, rank);
+  core->id = bootstrap::short_hash(
+      {reinterpret_cast<const char*>(membership.secret.data()), membership.secret.size()});
   choose_patience(*core, 1);
   Result<Liveness> liveness = Liveness::watch(membership.members, rank);
   if (!liveness.ok()) return liveness.status();

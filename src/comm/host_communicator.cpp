@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "comm/form.h"
+#include "comm/topology_files.h"
 #include "device/host/memory.h"
 
 namespace tessera {
@@ -45,9 +46,21 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   Result<std::shared_ptr<const Profile>> profile = find_profile(options.config);
   if (!profile.ok()) return profile.status();
   joining.config.profile_digest = digest(profile.value().get());
+  Result<std::shared_ptr<const TunerLibrary>> plugin =
+      TunerLibrary::load(options.config.tuner_plugin);
+  if (!plugin.ok()) return plugin.status();
+  joining.config.plugin_in_use = in_use(plugin.value().get());
+  Result<TopologyFiles> files = TopologyFiles::read(options.config, ranks);
+  if (!files.ok()) return files.status();
+  joining.config.topology_digest = files->topology_digest();
+  joining.config.graph_digest = files->graph_digest();
   Result<Membership> membership = join(id, joining, deadline);
   if (!membership.ok()) return membership.status();
-  return wrap(form(std::move(membership).value(), rank, options, deadline), options);
+  Result<std::unique_ptr<Communicator>> made =
+      wrap(form(std::move(membership).value(), rank, options, deadline), options);
+  if (!made.ok()) return made;
+  if (Status s = files->dump(options.config, rank, ranks); !s.ok()) return s;
+  return made;
 }
 
 HostCommunicator::HostCommunicator(std::unique_ptr<Core> core, CommOptions options)

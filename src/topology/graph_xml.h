@@ -54,5 +54,7 @@ struct SearchedGraphs {
 Result<SearchedGraphs> read_graph_xml(const std::string& path);
 Result<SearchedGraphs> parse_graph_xml(std::string text, std::string source);
 std::string write_graph_xml(const SearchedGraphs& graphs);
+// Replaces the file as a whole: nobody sees it half written.
+Status save_graph_xml(const SearchedGraphs& graphs, const std::string& path);
 
 }  // namespace tessera::topology

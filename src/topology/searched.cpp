@@ -62,6 +62,13 @@ GraphChannel channel_of(const Graph& graph, const Layout& layout, const std::vec
   return channel;
 }
 
+// On one host a rank that is stated and sits on the device counts: several may sit on one core.
+bool stated_rank(const Graph& graph, std::span<const int> rank_nodes, const GraphGpu& gpu) {
+  if (graph.hosts > 1 || !gpu.rank || *gpu.rank < 0) return false;
+  const auto rank = static_cast<size_t>(*gpu.rank);
+  return rank < rank_nodes.size() && device_of(graph, rank_nodes[rank]) == gpu.device;
+}
+
 // From the deepest rank of host 0 up to the tree's entry.
 std::vector<int> chain_of(const Graph& graph, const Layout& layout, const Tree& tree) {
   std::vector<std::pair<int, int>> by_depth;
@@ -132,6 +139,10 @@ Result<Layout> layout_of(const Graph& graph, std::span<const int> rank_nodes,
     Ring ring;
     for (int host = 0; host < graph.hosts; ++host) {
       for (const GraphGpu& gpu : rings->channels[c].gpus) {
+        if (stated_rank(graph, rank_nodes, gpu)) {
+          ring.order.push_back(*gpu.rank);
+          continue;
+        }
         const auto rank = rank_of.find({host, gpu.device});
         if (rank == rank_of.end())
           return Status::error(Code::kInvalidUsage,

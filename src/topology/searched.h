@@ -3,7 +3,8 @@
 // A file describes one host: channels are orders of its GPUs (device numbers; ranks on cores count
 // as devices too), with the ports by which each is entered and left where there are several hosts.
 // Written are the rings (id 0) and the chains of the trees inside a host (id 1) of host 0. Read are
-// the rings; each order holds for every host, hosts follow each other.
+// the rings; each order holds for every host, hosts follow each other. Where several ranks share a
+// core of the only host, the ranks that the file states tell them apart.
 //
 // Thread safety: pure functions.
 #pragma once

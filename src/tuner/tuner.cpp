@@ -20,18 +20,20 @@ bool is_eager(const Candidate& candidate) { return candidate.protocol == Protoco
 }  // namespace
 
 Result<Tuner> Tuner::create(const Site& site, const Config& config,
-                            std::shared_ptr<const Profile> profile) {
+                            std::shared_ptr<const Profile> profile,
+                            std::unique_ptr<TunerPlugin> plugin) {
   Result<Wishes> wishes = Wishes::parse(config);
   if (!wishes.ok()) return wishes.status();
-  return Tuner(site, config, std::move(wishes).value(), std::move(profile));
+  return Tuner(site, config, std::move(wishes).value(), std::move(profile), std::move(plugin));
 }
 
 Tuner::Tuner(const Site& site, const Config& config, Wishes wishes,
-             std::shared_ptr<const Profile> profile)
+             std::shared_ptr<const Profile> profile, std::unique_ptr<TunerPlugin> plugin)
     : site_(site),
       config_(config),
       wishes_(std::move(wishes)),
       estimator_(site, std::move(profile)) {
+  if (plugin != nullptr) adviser_ = std::make_unique<Adviser>(std::move(plugin), site, config);
   for (int c = 0; c < kCollectives; ++c) {
     const auto collective = static_cast<Collective>(c);
     const std::vector<Candidate> all = candidates(collective, site);
@@ -84,9 +86,45 @@ Result<const std::vector<Tuner::Eager>*> Tuner::eager(Collective collective) {
   const auto index = static_cast<size_t>(collective);
   if (!planned_[index]) {
     if (Status s = plan_eager(collective); !s.ok()) return s;
+    for (size_t i = 0; i < eager_[index].size(); ++i) eager_[index][i].number = static_cast<int>(i);
     planned_[index] = true;
   }
   return &eager_[index];
+}
+
+Result<const Tuner::Eager*> Tuner::eager(Collective collective, size_t block_bytes) {
+  if (const Advice* advice = advised(collective, block_bytes))
+    return is_eager(advice->candidate) ? advised_eager(advice->candidate) : nullptr;
+  Result<const std::vector<Eager>*> ranges = eager(collective);
+  if (!ranges.ok()) return ranges.status();
+  for (const Eager& range : *ranges.value()) {
+    if (block_bytes <= range.largest) return &range;
+  }
+  return nullptr;
+}
+
+const Advice* Tuner::advised(Collective collective, size_t block_bytes) {
+  if (adviser_ == nullptr) return nullptr;
+  const Advice& advice = adviser_->advice(collective, block_bytes,
+                                          candidates_[static_cast<size_t>(collective)], estimator_);
+  if (!advice.given()) return nullptr;
+  const auto most = static_cast<size_t>(config_.low_latency_max);
+  const bool refused =
+      config_.low_latency_max >= 0 && is_eager(advice.candidate) != (block_bytes <= most);
+  return refused ? nullptr : &advice;
+}
+
+// Of any size: what exceeds the slots goes in several passes.
+const Tuner::Eager* Tuner::advised_eager(const Candidate& candidate) {
+  std::vector<Eager>& known = advised_eager_[static_cast<size_t>(candidate.algorithm->collective)];
+  for (const Eager& eager : known) {
+    if (eager.candidate == candidate) return &eager;
+  }
+  // tree, binomial, ring and pat at most; references must stay valid
+  known.reserve(static_cast<size_t>(kEagerChoices - kMostEager));
+  const int number = kMostEager + static_cast<int>(known.size());
+  known.push_back({kAnySize, candidate, choice_of(candidate, site_, config_, kLargest), number});
+  return &known.back();
 }
 
 Status Tuner::plan_eager(Collective collective) {
@@ -95,7 +133,7 @@ Status Tuner::plan_eager(Collective collective) {
   std::vector<Eager>& ranges = eager_[static_cast<size_t>(collective)];
   if (site_.ranks == 1) {  // nobody to meet
     const Candidate& any = allowed.front();
-    ranges.push_back({kAnySize, any, choice_of(any, site_, config_, kLargest)});
+    ranges.push_back({kAnySize, any, choice_of(any, site_, config_, kLargest), 0});
     return {};
   }
   const bool any_eager = std::any_of(allowed.begin(), allowed.end(), is_eager);
@@ -111,7 +149,7 @@ Status Tuner::plan_eager(Collective collective) {
     const bool may = std::find(allowed.begin(), allowed.end(), preferred) != allowed.end();
     const Candidate chosen =
         may ? preferred : *std::find_if(allowed.begin(), allowed.end(), is_eager);
-    ranges.push_back({most, chosen, choice_of(chosen, site_, config_, most)});
+    ranges.push_back({most, chosen, choice_of(chosen, site_, config_, most), 0});
     return {};
   }
   for (size_t bytes = kSmallest; bytes <= cap; bytes *= 2) {
@@ -123,7 +161,7 @@ Status Tuner::plan_eager(Collective collective) {
         ranges.empty() ||
         (!(ranges.back().candidate == *eager) && ranges.size() < static_cast<size_t>(kMostEager) &&
          time < kWorthASwitch * estimator_.estimate(ranges.back().candidate, bytes).microseconds);
-    if (another) ranges.push_back({bytes, *eager, {}});
+    if (another) ranges.push_back({bytes, *eager, {}, 0});
     ranges.back().largest = bytes;
   }
   if (fixed && !ranges.empty()) ranges.back().largest = most;
@@ -151,6 +189,9 @@ Result<Tuner::Ranges> Tuner::plan_bulk(Collective collective, Access access) {
 }
 
 Result<Candidate> Tuner::bulk(const BulkCall& call) {
+  if (const Advice* advice = advised(call.collective, call.block_bytes);
+      advice != nullptr && !is_eager(advice->candidate))
+    return advice->candidate;
   const auto& allowed = candidates_[static_cast<size_t>(call.collective)];
   if (!estimator_.knows(call.collective)) {
     const Candidate preferred = bulk_default(call, site_);
@@ -184,16 +225,22 @@ Candidate Tuner::with_root(const BulkCall& call, const Candidate& chosen) const 
 }
 
 Result<Candidate> Tuner::chosen(const BulkCall& call) {
-  Result<const std::vector<Eager>*> ranges = eager(call.collective);
-  if (!ranges.ok()) return ranges.status();
-  for (const Eager& range : *ranges.value()) {
-    if (call.block_bytes <= range.largest) return range.candidate;
-  }
+  Result<const Eager*> eager = this->eager(call.collective, call.block_bytes);
+  if (!eager.ok()) return eager.status();
+  if (eager.value() != nullptr) return eager.value()->candidate;
   return bulk(call);
 }
 
 Choice Tuner::choice_of_bulk(const Candidate& candidate) const {
   return choice_of(candidate, site_, config_, 0);
+}
+
+Choice Tuner::choice_of_bulk(const BulkCall& call, const Candidate& candidate) {
+  Choice choice = choice_of_bulk(candidate);
+  const Advice* advice = advised(call.collective, call.block_bytes);
+  if (advice != nullptr && advice->candidate == candidate && advice->slot_bytes > 0)
+    choice.slot_bytes = advice->slot_bytes;
+  return choice;
 }
 
 }  // namespace tessera

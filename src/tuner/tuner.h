@@ -3,8 +3,8 @@
 // All ranks must choose alike: the choice depends only on what all of them know, the profile
 // included (ranks compare its digest when they meet). With a profile the candidate of the least
 // estimated time is chosen; without, or for collectives that it does not know, the rules of
-// tuner/rules.h. What the user forces (TESSERA_ALGO, NCCL_ALGO, NCCL_PROTO, TESSERA_LL_MAX) comes
-// first.
+// tuner/rules.h. What a tuner plugin advises (tuner/adviser.h) comes before both, and what the user
+// forces (TESSERA_ALGO, NCCL_ALGO, NCCL_PROTO, TESSERA_LL_MAX) first of all.
 //
 // Whether a call runs eagerly is decided before ranks have met, by its size alone; how it runs
 // otherwise after they have, knowing how all buffers can be reached.
@@ -17,6 +17,7 @@
 #include <memory>
 #include <vector>
 
+#include "tuner/adviser.h"
 #include "tuner/estimate.h"
 #include "tuner/wishes.h"
 
@@ -26,24 +27,31 @@ class Tuner {
  public:
   // Most ranges of block sizes with an eager algorithm of their own.
   static constexpr int kMostEager = 4;
+  // Most eager choices of a collective in all, a plugin's included.
+  static constexpr int kEagerChoices = 2 * kMostEager;
 
-  // Errors: what is forced can never be had.
+  // `plugin` may be null. Errors: what is forced can never be had.
   static Result<Tuner> create(const Site& site, const Config& config,
-                              std::shared_ptr<const Profile> profile);
+                              std::shared_ptr<const Profile> profile,
+                              std::unique_ptr<TunerPlugin> plugin = nullptr);
 
   // Calls whose blocks have up to `largest` bytes run so.
   struct Eager {
     size_t largest = 0;
     Candidate candidate;
     Choice choice;
+    int number = 0;  // below kEagerChoices, different for all of a collective
   };
   // The eager ranges of a collective, ascending, at most kMostEager; beyond the last: bulk. Errors:
   // what is forced cannot run this collective.
   Result<const std::vector<Eager>*> eager(Collective collective);
+  // How a call with blocks of so many bytes runs eagerly; null: bulk.
+  Result<const Eager*> eager(Collective collective, size_t block_bytes);
   Result<Candidate> bulk(const BulkCall& call);
   // What a call runs as in the end, eager or not.
   Result<Candidate> chosen(const BulkCall& call);
   Choice choice_of_bulk(const Candidate& candidate) const;
+  Choice choice_of_bulk(const BulkCall& call, const Candidate& candidate);
 
   const Site& site() const { return site_; }
   Estimator& estimator() { return estimator_; }
@@ -59,8 +67,11 @@ class Tuner {
   using Ranges = std::vector<Range>;
 
   Tuner(const Site& site, const Config& config, Wishes wishes,
-        std::shared_ptr<const Profile> profile);
+        std::shared_ptr<const Profile> profile, std::unique_ptr<TunerPlugin> plugin);
 
+  // Null: nothing is advised.
+  const Advice* advised(Collective collective, size_t block_bytes);
+  const Eager* advised_eager(const Candidate& candidate);
   Candidate with_root(const BulkCall& call, const Candidate& chosen) const;
   Status plan_eager(Collective collective);
   Result<Ranges> plan_bulk(Collective collective, Access access);
@@ -75,6 +86,8 @@ class Tuner {
   std::array<bool, kCollectives> planned_{};
   std::array<std::vector<Eager>, kCollectives> eager_;
   std::array<std::array<Ranges, 3>, kCollectives> bulk_;  // by Access
+  std::unique_ptr<Adviser> adviser_;
+  std::array<std::vector<Eager>, kCollectives> advised_eager_;
 };
 
 }  // namespace tessera

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <string_view>
 
 namespace tessera {
 namespace {
@@ -46,19 +45,18 @@ constexpr std::string_view kAlgorithms[] = {"tree", "ring", "pat"};
 constexpr std::string_view kAbsent[] = {"collnetdirect", "collnetchain", "collnet", "nvls",
                                         "nvlstree"};
 
-// Which of NCCL's algorithms this is; -1: one it has no name for.
-int family(std::string_view name) {
-  if (name == "double-tree" || name == "tree" || name == "binomial") return 0;
-  if (name == "ring") return 1;
-  if (name == "pat") return 2;
-  return -1;
-}
-
 bool is_low_latency(const Candidate& candidate) {
   return candidate.protocol == Protocol::kLowLatency;
 }
 
 }  // namespace
+
+int nccl_family(std::string_view algorithm) {
+  if (algorithm == "double-tree" || algorithm == "tree" || algorithm == "binomial") return 0;
+  if (algorithm == "ring") return 1;
+  if (algorithm == "pat") return 2;
+  return -1;
+}
 
 // `apply(filter, names, excluded)` for the filter of each collective that an entry is for.
 template <class Apply>
@@ -175,7 +173,7 @@ bool Wishes::allows(const Candidate& candidate) const {
   const Algorithm& algorithm = *candidate.algorithm;
   const Filter& filter = filters_[static_cast<size_t>(algorithm.collective)];
   if (is_low_latency(candidate) ? !filter.low_latency : !filter.bulk) return false;
-  const int nccl = family(algorithm.name);
+  const int nccl = nccl_family(algorithm.name);
   if (nccl < 0 ? !filter.others : !filter.algorithms[nccl]) return false;
   if (tessera_algorithm_.empty() || !strict(algorithm.collective)) return true;
   // The name of a direct algorithm says nothing about eager calls.

@@ -18,10 +18,15 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 #include "tuner/candidate.h"
 
 namespace tessera {
+
+// Which of NCCL's algorithms one of ours stands for: 0 tree, 1 ring, 2 pat; -1: NCCL has no name
+// for it.
+int nccl_family(std::string_view algorithm);
 
 class Wishes {
  public:

@@ -16,11 +16,36 @@ using ::testing::Not;
 using ::testing::Pair;
 
 constexpr const char* kNames[] = {
-    "TESSERA_TIMEOUT_MS",  "TESSERA_ALGO", "TESSERA_LL_MAX",     "TESSERA_SLICE_BYTES",
-    "TESSERA_SINGLE_COPY", "TESSERA_SPIN", "NCCL_COMM_BLOCKING", "TESSERA_SHARE_MEMORY",
-    "NCCL_SOCKET_IFNAME",  "NCCL_DEBUG",   "NCCL_COMM_ID",       "NCCL_DEBUG_FILE",
+    "TESSERA_TIMEOUT_MS",
+    "TESSERA_ALGO",
+    "TESSERA_LL_MAX",
+    "TESSERA_SLICE_BYTES",
+    "TESSERA_SINGLE_COPY",
+    "TESSERA_SPIN",
+    "NCCL_COMM_BLOCKING",
+    "TESSERA_SHARE_MEMORY",
+    "NCCL_SOCKET_IFNAME",
+    "NCCL_DEBUG",
+    "NCCL_COMM_ID",
+    "NCCL_DEBUG_FILE",
     "NCCL_CONF_FILE",
+    "NCCL_TOPO_FILE",
+    "NCCL_TOPO_DUMP_FILE",
+    "NCCL_TOPO_DUMP_FILE_RANK",
+    "NCCL_GRAPH_FILE",
+    "NCCL_GRAPH_DUMP_FILE",
+    "NCCL_GRAPH_DUMP_FILE_RANK",
+    "NCCL_MIN_NCHANNELS",
+    "NCCL_MAX_NCHANNELS",
+    "NCCL_MIN_CTAS",
+    "NCCL_MAX_CTAS",
+    "NCCL_TUNER_PLUGIN",
 };
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path);
+  return {(std::istreambuf_iterator<char>(file)), {}};
+}
 
 // Each test starts with a home of its own and nothing set.
 class ConfigTest : public ::testing::Test {
@@ -106,6 +131,56 @@ TEST_F(ConfigTest, EveryVariableIsRead) {
   EXPECT_EQ(config.comm_id, "127.0.0.1:4711");
   EXPECT_EQ(config.debug, log::Level::kInfo);
   EXPECT_EQ(config.debug_file, "/tmp/log.%h.%p");
+}
+
+TEST_F(ConfigTest, FilesOfTheTopologyAndThePluginAreRead) {
+  ::setenv("NCCL_TOPO_FILE", "/a", 1);
+  ::setenv("NCCL_TOPO_DUMP_FILE", "/b", 1);
+  ::setenv("NCCL_GRAPH_FILE", "/c", 1);
+  ::setenv("NCCL_GRAPH_DUMP_FILE", "/d", 1);
+  ::setenv("NCCL_TUNER_PLUGIN", "mine", 1);
+  EXPECT_EQ(read().topology_dump_rank, 0);
+  ::setenv("NCCL_TOPO_DUMP_FILE_RANK", "3", 1);
+  ::setenv("NCCL_GRAPH_DUMP_FILE_RANK", "4", 1);
+  const Config config = read();
+  EXPECT_EQ(config.topology_file, "/a");
+  EXPECT_EQ(config.topology_dump, "/b");
+  EXPECT_EQ(config.topology_dump_rank, 3);
+  EXPECT_EQ(config.graph_file, "/c");
+  EXPECT_EQ(config.graph_dump, "/d");
+  EXPECT_EQ(config.graph_dump_rank, 4);
+  EXPECT_EQ(config.tuner_plugin, "mine");
+  refusal("NCCL_TOPO_DUMP_FILE_RANK", "-1");
+  refusal("NCCL_GRAPH_DUMP_FILE_RANK", "all");
+}
+
+TEST_F(ConfigTest, ChannelsAreLimitedAsNcclDoes) {
+  ::setenv("NCCL_MIN_NCHANNELS", "4000", 1);
+  ::setenv("NCCL_MAX_NCHANNELS", "0", 1);
+  ::setenv("NCCL_MIN_CTAS", "-5", 1);
+  ::setenv("NCCL_MAX_CTAS", "32", 1);
+  Config config = read();
+  EXPECT_EQ(config.min_channels, 64);
+  EXPECT_EQ(config.max_channels, 1);
+  EXPECT_EQ(config.min_ctas, 1);
+  EXPECT_EQ(config.max_ctas, 32);
+  ::setenv("NCCL_MIN_NCHANNELS", "-2", 1);  // unset, in NCCL's words
+  EXPECT_EQ(read().min_channels, -1);
+  refusal("NCCL_MIN_NCHANNELS", "8x");
+}
+
+TEST_F(ConfigTest, OneLineSaysWhyMoreChannelsHaveNoEffect) {
+  Config config;
+  config.min_channels = 8;
+  const std::string path = home_ + "/log";
+  log::configure(log::Level::kInfo, path);
+  config.log_changes(0);
+  config.min_channels = 1;
+  config.log_changes(1);
+  log::configure(log::Level::kWarn, "");
+  const std::string text = text_of_file(path);
+  EXPECT_THAT(text, HasSubstr("[0] NCCL INFO NCCL_MIN_NCHANNELS=8 has no effect: a host rank"));
+  EXPECT_EQ(text.find("no effect"), text.rfind("no effect"));
 }
 
 TEST_F(ConfigTest, ANumberWithTrailingGarbageIsRefusedByName) {
@@ -194,6 +269,9 @@ TEST_F(ConfigTest, SharedSettingsHoldWhatDecidesTheScheduleAndNothingPersonal) {
   EXPECT_THAT(shared, Contains(Pair("TESSERA_SLICE_BYTES", "4096")));
   EXPECT_THAT(shared, Contains(Pair("TESSERA_LL_MAX", "-1")));
   EXPECT_THAT(shared, Contains(Pair("TESSERA_SINGLE_COPY", "1")));
+  EXPECT_THAT(shared, Contains(Pair("NCCL_TOPO_FILE (contents)", "none")));
+  EXPECT_THAT(shared, Contains(Pair("NCCL_GRAPH_FILE (contents)", "none")));
+  EXPECT_THAT(shared, Contains(Pair("NCCL_TUNER_PLUGIN (in use)", "none")));
   EXPECT_THAT(shared, Not(Contains(Pair("NCCL_DEBUG", ::testing::_))));
   EXPECT_THAT(shared, Not(Contains(Pair("TESSERA_TIMEOUT_MS", ::testing::_))));
 }
@@ -205,8 +283,7 @@ TEST_F(ConfigTest, OnlySettingsThatDifferFromTheDefaultAreLogged) {
   log::configure(log::Level::kInfo, path);
   config.log_changes(3);
   log::configure(log::Level::kWarn, "");
-  std::ifstream file(path);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::string text = text_of_file(path);
   EXPECT_THAT(text, HasSubstr("[3] NCCL INFO TESSERA_SPIN set to 12"));
   EXPECT_THAT(text, Not(HasSubstr("TESSERA_LL_MAX")));
 }

@@ -1,4 +1,6 @@
+// Files of both kinds, written as a whole.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -7,6 +9,7 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "topology/graph_xml.h"
 #include "topology/nccl_xml.h"
 
 namespace tessera::topology {
@@ -25,9 +28,17 @@ Status write_all(int fd, std::string_view text, const std::string& path) {
   return {};
 }
 
-}  // namespace
+// A device, a pipe: nothing that may be replaced.
+bool is_special(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
 
-Status save_nccl_xml(const Machine& machine, const std::string& path) {
+Status save(const std::string& text, const std::string& path) {
+  if (is_special(path)) {
+    const Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+    return fd.valid() ? write_all(fd.get(), text, path) : cannot_write(path, errno);
+  }
   // Beside the file, because a rename does not cross file systems. A name that is taken belongs to
   // another thread, or is left of a process that died.
   std::string temporary;
@@ -38,11 +49,21 @@ Status save_nccl_xml(const Machine& machine, const std::string& path) {
     if (!fd.valid() && errno != EEXIST) break;
   }
   if (!fd.valid()) return cannot_write(path, errno);
-  Status status = write_all(fd.get(), write_nccl_xml(machine), path);
+  Status status = write_all(fd.get(), text, path);
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
     status = cannot_write(path, errno);
   if (!status.ok()) ::unlink(temporary.c_str());
   return status;
+}
+
+}  // namespace
+
+Status save_nccl_xml(const Machine& machine, const std::string& path) {
+  return save(write_nccl_xml(machine), path);
+}
+
+Status save_graph_xml(const SearchedGraphs& graphs, const std::string& path) {
+  return save(write_graph_xml(graphs), path);
 }
 
 }  // namespace tessera::topology

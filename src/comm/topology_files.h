@@ -1,0 +1,50 @@
+// The topology and graph files of a communicator: NCCL_TOPO_FILE and NCCL_GRAPH_FILE say what its
+// machine is and which rings it has, NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE ask for both to
+// be written.
+//
+// A file that is named and cannot be read, or is faulty, is an error that names variable, file,
+// line and attribute. Where no variable is set nothing is read and nothing is discovered.
+//
+// Where the ranks of a host sit, for rings and trees:
+//   the file describes a GPU for each rank   rank r stands for GPU r
+//   else                                     rank r on core r, or on NUMA node r where the
+//                                            description has no cores; round and round
+// Devices of a graph file are numbered like the ranks; a rank that it states counts instead.
+//
+// Thread safety: one thread at a time per object.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/config.h"
+#include "base/status.h"
+#include "topology/graph_xml.h"
+#include "topology/machine.h"
+
+namespace tessera {
+
+class TopologyFiles {
+ public:
+  // For a communicator of so many ranks.
+  static Result<TopologyFiles> read(const Config& config, int ranks);
+
+  // What ranks compare: "2 CPUs, 8 GPUs, 4 ports, digest 0123456789abcdef" and the like; "none" if
+  // there is no file.
+  const std::string& topology_digest() const { return topology_digest_; }
+  const std::string& graph_digest() const { return graph_digest_; }
+
+  // Writes what is asked of this rank. Errors name the file.
+  Status dump(const Config& config, int rank, int ranks) const;
+
+ private:
+  Status read_topology(const std::string& path);
+  Status read_graphs(const std::string& path, int ranks);
+  Status dump_graphs(const topology::Machine& machine, const Config& config, int ranks) const;
+
+  std::optional<topology::Machine> machine_;
+  std::optional<topology::SearchedGraphs> graphs_;  // every channel's GPUs with ranks
+  std::string topology_digest_ = "none", graph_digest_ = "none";
+};
+
+}  // namespace tessera
