@@ -12,10 +12,9 @@
 //             2           6           second tree: rank r has label n - r if n is even,
 //          1     3     5                           else r, and rank 0 has n
 //
-// Lane 0 climbs and lane 1 descends, so that later chunks and passes climb while earlier ones
-// descend. Of each pair of chunks a rank sends up what it has as a leaf before it waits as an inner
-// rank, and passes down as an inner rank before it waits as a leaf. Each chunk is finished at one
-// root, so all ranks end bitwise equal.
+// Each tree has two lanes at every rank: one climbs, one descends. A rank's leaf in one tree never
+// waits for its inner place in the other, and later chunks and passes climb while earlier ones
+// descend. Each chunk is finished at one root, so all ranks end bitwise equal.
 //
 // Cost, with m chunks in each tree: (2 floor(log2 n) - 1 + m) (alpha + 3/2 S/m beta + S/m gamma)
 #include <utility>
@@ -27,7 +26,9 @@
 namespace tessera {
 namespace {
 
-constexpr int kDescend = 1;  // lane
+// Lanes of tree t.
+constexpr int climbing(int t) { return 2 * t; }
+constexpr int descending(int t) { return 2 * t + 1; }
 
 // The label above `label`; 0 for the root. Where the natural parent is beyond n, the next one on
 // the left.
@@ -72,15 +73,10 @@ Plan double_tree_all_reduce(const AlgorithmParams& params) {
     down.push_back(slots_down(exchange, trees[c % 2]));
   }
   for (int rank = 0; rank < params.ranks; ++rank) {
-    const int leaf_of = trees[0].children[rank].empty() ? 0 : 1;
-    const int inner_of = 1 - leaf_of;
-    for (int first = 0; first < 2 * params.chunks; first += 2) {
-      for (const int t : {leaf_of, inner_of}) {
-        climb(plan, exchange, trees[t], rank, first + t, up[first + t], &down[first + t]);
-      }
-      for (const int t : {inner_of, leaf_of}) {
-        descend(plan, exchange, trees[t], rank, first + t, kDescend, down[first + t]);
-      }
+    for (int c = 0; c < 2 * params.chunks; ++c) {
+      const int t = c % 2;
+      climb(plan, exchange, trees[t], rank, c, climbing(t), up[c], &down[c]);
+      descend(plan, exchange, trees[t], rank, c, descending(t), down[c]);
     }
   }
   return std::move(plan).build();

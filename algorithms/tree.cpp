@@ -58,7 +58,7 @@ Plan tree_reduce(const AlgorithmParams& params) {
   for (int c = 0; c < params.chunks; ++c) {
     const std::vector<Slot> up = slots_up(exchange, tree);
     for (int rank = 0; rank < params.ranks; ++rank) {
-      climb(plan, exchange, tree, rank, c, up, nullptr);
+      climb(plan, exchange, tree, rank, c, 0, up, nullptr);
     }
   }
   return std::move(plan).build();

@@ -49,15 +49,16 @@ std::vector<Slot> slots_down(Exchange& exchange, const Tree& tree) {
 }
 
 void climb(PlanBuilder& plan, const Exchange& exchange, const Tree& tree, int rank, int chunk,
-           const std::vector<Slot>& up, const std::vector<Slot>* down) {
+           int lane, const std::vector<Slot>& up, const std::vector<Slot>* down) {
   const bool is_root = rank == tree.root;
   std::vector<Ref> srcs{input(rank, chunk)};
   for (const int child : tree.children[rank]) srcs.push_back(up[child].ref());
   std::vector<Ref> dsts{is_root ? output(rank, chunk) : up[rank].ref()};
   if (is_root && down != nullptr) add_children(tree, rank, *down, dsts);
-  LaneRef lane = plan.lane(rank);
-  StepRef step = tree.children[rank].empty() ? lane.copy(chunk, std::move(dsts), srcs[0])
-                                             : lane.reduce(chunk, std::move(dsts), std::move(srcs));
+  LaneRef steps = plan.lane(rank, lane);
+  StepRef step = tree.children[rank].empty()
+                     ? steps.copy(chunk, std::move(dsts), srcs[0])
+                     : steps.reduce(chunk, std::move(dsts), std::move(srcs));
   for (const int child : tree.children[rank]) exchange.take(step, up[child]);
   if (!is_root) exchange.fill(step, up[rank]);
   if (is_root && down != nullptr) fill_children(exchange, tree, rank, step, *down);

@@ -20,10 +20,10 @@ Tree make_tree(std::vector<int> parent);
 std::vector<Slot> slots_up(Exchange& exchange, const Tree& tree);    // at the parent
 std::vector<Slot> slots_down(Exchange& exchange, const Tree& tree);  // at the child
 
-// A rank adds its children's sums to its input and passes the sum on. The root leaves it in its
-// output and, if `down` is given, starts it on its way down in the same step.
+// A rank adds its children's sums to its input and passes the sum on, in the given lane. The root
+// leaves it in its output and, if `down` is given, starts it on its way down in the same step.
 void climb(PlanBuilder& plan, const Exchange& exchange, const Tree& tree, int rank, int chunk,
-           const std::vector<Slot>& up, const std::vector<Slot>* down);
+           int lane, const std::vector<Slot>& up, const std::vector<Slot>* down);
 
 // A rank keeps what its parent sent and passes it on, in the given lane; the root, which has
 // started it, does nothing.

@@ -6,6 +6,7 @@
 namespace tessera::simulator {
 
 constexpr uint64_t kMostReserved = uint64_t{1} << 27;  // records
+constexpr uint64_t kStepsPerReport = uint64_t{1} << 18;
 static_assert(sizeof(Event) == 16 && sizeof(StepRecord) == 32);
 
 Engine::Engine(const Source& source, const Routes& routes, const Message& message, const Cost& cost,
@@ -68,6 +69,10 @@ Status Engine::run() {
                            source_.name(), now_, options_.most_events);
     }
     for (const Event& event : batch) handle(event);
+    if (steps_ >= next_report_ && options_.progress) {
+      options_.progress(steps_);
+      next_report_ = steps_ + kStepsPerReport;
+    }
   }
   if (!model_.status().ok()) return model_.status();
   return unfinished_ == 0 ? Status() : deadlock();

@@ -97,7 +97,7 @@ class Engine {
   bool recording_ = false;
   std::vector<double> rank_us_;
   std::vector<uint64_t> link_bytes_;
-  uint64_t events_ = 0, steps_ = 0, unfinished_ = 0;
+  uint64_t events_ = 0, steps_ = 0, unfinished_ = 0, next_report_ = 0;
   double last_end_ = -1;
   uint32_t last_record_ = kNoRecord;
 };

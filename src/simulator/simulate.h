@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -39,6 +40,8 @@ struct SimulateOptions {
   bool trace = false;            // keep a timeline
   bool critical_path = true;     // needs 32 bytes for each step of each pass
   uint64_t most_events = ~0ull;  // give up beyond
+  // If given, called now and then with the number of steps that have begun.
+  std::function<void(uint64_t)> progress;
 };
 
 inline constexpr uint32_t kNoRecord = ~0u;

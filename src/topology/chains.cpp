@@ -3,7 +3,8 @@
 // At a given speed every chain takes so much of the bandwidth of each link it runs over; as many
 // chains as fit are packed one after the other. A chain is tried in the orders that are known to be
 // good, those of earlier chains and their reverse first, and then, for small groups, found by
-// depth-first search with a limit on steps:
+// depth-first search with a limit on steps. Which chains are found first decides how many fit; where
+// GPUs have links left for more, the search starts again with candidates in another order.
 //
 //   0 -> 1 -> 2 -> ?      each hop takes the first of its ways that has the speed left;
 //             `-> 3 -> 0  a dead end gives the last hop back
@@ -12,6 +13,7 @@
 // known.
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "topology/search_parts.h"
@@ -20,6 +22,7 @@ namespace tessera::topology {
 namespace {
 
 constexpr int64_t kStepsPerChain = 4000;
+constexpr int kVariants = 16;  // orders of candidates
 constexpr int kMostWays = 8;
 constexpr size_t kMostSpeeds = 40;
 constexpr double kSlack = 1e-9;
@@ -34,7 +37,8 @@ ChainSearch::ChainSearch(Paths& paths, const std::vector<int>& nodes, const Grou
       nodes_(nodes),
       group_(group),
       closed_(closed),
-      steps_(steps) {
+      steps_(steps),
+      variant_steps_(steps / 4) {
   orders_ = known_orders();
 }
 
@@ -150,7 +154,7 @@ bool ChainSearch::follow(const std::vector<int>& order, int channel, Chain& chai
   return false;
 }
 
-// Depth first; candidates by distance, then by number.
+// Depth first; candidates by distance, then by number or, in other variants, in some other order.
 bool ChainSearch::grow(int channel, Chain& chain, std::vector<char>& used) {
   if (chain.order.size() == group_.ranks.size()) return finish(channel, chain);
   if (steps_ <= 0 || steps_here_ <= 0) return false;
@@ -159,10 +163,11 @@ bool ChainSearch::grow(int channel, Chain& chain, std::vector<char>& used) {
   const int here = chain.order.back();
   std::vector<std::pair<double, int>> candidates;
   for (int next = 0; next < static_cast<int>(used.size()); ++next) {
-    if (used[next] == 0) candidates.emplace_back(hop_cost(here, next), next);
+    if (used[next] == 0) candidates.emplace_back(hop_cost(here, next), next ^ variant_);
   }
   std::sort(candidates.begin(), candidates.end());
-  for (const auto& [cost, next] : candidates) {
+  for (const auto& [cost, place] : candidates) {
+    const int next = place ^ variant_;
     Hop hop{group_.ranks[here], group_.ranks[next], {}, -1};
     if (!take(ways(here, next), hop.links)) continue;
     chain.order.push_back(next);
@@ -198,7 +203,37 @@ bool ChainSearch::find(int channel, Chain& chain) {
   return false;
 }
 
+// How many chains the links between GPUs allow at most: each leaves every rank once.
+int ChainSearch::most_by_links(double speed) const {
+  int least = std::numeric_limits<int>::max();
+  for (const int rank : group_.ranks) {
+    int chains = 0;
+    for (const int link : graph_.out[nodes_[rank]]) {
+      const Link& out = graph_.links[link];
+      if (out.kind == LinkKind::kNvlink || out.kind == LinkKind::kXgmi)
+        chains += static_cast<int>(out.bandwidth / speed * (1 + kSlack));
+    }
+    least = std::min(least, chains);
+  }
+  return least;
+}
+
 std::vector<Chain> ChainSearch::pack(double speed, int most, bool with_known) {
+  std::vector<Chain> best = pack_once(speed, most, with_known);
+  if (with_known || !exact()) return best;
+  const auto enough = static_cast<size_t>(std::min(most, most_by_links(speed)));
+  const int64_t before = steps_;
+  for (variant_ = 1; variant_ < kVariants && best.size() < enough; ++variant_) {
+    if (before - steps_ >= variant_steps_) break;
+    std::vector<Chain> other = pack_once(speed, most, with_known);
+    if (other.size() > best.size()) best = std::move(other);
+  }
+  variant_ = 0;
+  variant_steps_ -= before - steps_;
+  return best;
+}
+
+std::vector<Chain> ChainSearch::pack_once(double speed, int most, bool with_known) {
   refill(speed);
   std::vector<std::vector<int>> orders;
   if (with_known) orders = orders_;

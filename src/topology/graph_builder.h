@@ -50,6 +50,7 @@ class GraphBuilder {
   std::string free_name(int host, const std::string& wanted) const;
   void add_cpus();
   void add_cpus_of(int host);
+  std::vector<int> packages_of(int host) const;
   void join_cpus(int host);
   double smp_latency(int host, int a, int b) const;
   // graph_of_cores.cpp

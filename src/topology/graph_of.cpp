@@ -122,7 +122,30 @@ double GraphBuilder::smp_latency(int host, int a, int b) const {
          static_cast<double>(cpus.latency[row * n + row]);
 }
 
-// All nodes of a host with each other. Nodes of one package are joined by memory's speed.
+// Per NUMA node of a host: the package that it is a part of; -1: not stated.
+std::vector<int> GraphBuilder::packages_of(int host) const {
+  std::vector<int> packages;
+  for (const int node : cpus_[host]) {
+    int found = -1;
+    const auto known = affinity_.find(node);
+    if (host < static_cast<int>(machine_.hosts.size()) && known != affinity_.end()) {
+      const std::vector<CpuSet>& all = machine_.hosts[host].cpus.packages;
+      for (size_t i = 0; i < all.size(); ++i) {
+        if (!known->second.empty() && all[i].contains(known->second)) found = static_cast<int>(i);
+      }
+    }
+    packages.push_back(found);
+  }
+  return packages;
+}
+
+// Nodes of one package are joined by memory's speed. Packages have one link to each other, between
+// the first node of each, so that all their nodes share it:
+//
+//   cpu0 == cpu1      cpu2 == cpu3      cpu1 to cpu3: cpu1, cpu0, cpu2, cpu3
+//     `---------------'
+//
+// Where packages are not stated, each node counts as one.
 void GraphBuilder::join_cpus(int host) {
   const std::vector<int>& nodes = cpus_[host];
   Speed speed{0, ""};
@@ -134,18 +157,27 @@ void GraphBuilder::join_cpus(int host) {
   if (speed.bandwidth == 0) speed = smp_speed(Cpu{});
   smp_[host] = speed.bandwidth;
   if (nodes.size() > 1 && !speed.note.empty()) note(speed.note);
+  const std::vector<int> packages = packages_of(host);
+  const auto is_first = [&](size_t i) {
+    return packages[i] < 0 ||
+           std::find(packages.begin(), packages.end(), packages[i]) - packages.begin() ==
+               static_cast<std::ptrdiff_t>(i);
+  };
   for (size_t i = 0; i < nodes.size(); ++i) {
     for (size_t j = i + 1; j < nodes.size(); ++j) {
-      double bandwidth = speed.bandwidth;
-      const CpuSet both = affinity_[nodes[i]] | affinity_[nodes[j]];
-      if (host < static_cast<int>(machine_.hosts.size()) && !both.empty()) {
-        for (const CpuSet& package : machine_.hosts[host].cpus.packages) {
-          if (package.contains(both)) bandwidth = std::max(bandwidth, kMemoryBandwidth);
-        }
-      }
+      const bool together = packages[i] >= 0 && packages[i] == packages[j];
+      if (!together && !(is_first(i) && is_first(j))) continue;
+      const double bandwidth =
+          together ? std::max(speed.bandwidth, kMemoryBandwidth) : speed.bandwidth;
       graph_.add_link(nodes[i], nodes[j], LinkKind::kSmp, bandwidth,
                       smp_latency(host, nodes[i], nodes[j]));
     }
+  }
+  if (nodes.size() > 2 && std::count(packages.begin(), packages.end(), -1) > 0) {
+    note(
+        fmt::format("which NUMA nodes share a socket is not stated: any two are joined by {} GB/s "
+                    "of their own",
+                    speed.bandwidth));
   }
 }
 

@@ -55,6 +55,8 @@ class ChainSearch {
 
  private:
   using Ways = std::vector<std::vector<int>>;
+  std::vector<Chain> pack_once(double speed, int most, bool with_known);
+  int most_by_links(double speed) const;
   const Ways& ways(int from, int to);  // places
   bool take(const Ways& ways, std::vector<int>& taken);
   void give_back(const std::vector<int>& links);
@@ -82,6 +84,8 @@ class ChainSearch {
   const bool closed_;
   int64_t steps_;
   int64_t steps_here_ = 0;  // of one chain
+  int64_t variant_steps_;   // of steps_, for searches in other orders
+  int variant_ = 0;         // of the order of candidates
   double speed_ = 0;
   std::vector<double> left_;  // per link of the graph
   std::map<std::pair<int, int>, Ways> ways_;

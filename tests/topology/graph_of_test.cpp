@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "topology/hwloc_read.h"
 #include "topology/paths.h"
 #include "topology/search.h"
 #include "topology/support/sample_graphs.h"
@@ -260,6 +261,30 @@ TEST(Replicate, CopiesAHostAndAssumesAPortWhereNoneIsKnown) {
   EXPECT_THAT(graph.notes, Contains(HasSubstr("10 Gb/s Ethernet is assumed")));
   expect_everything_reaches_everything(graph);
   EXPECT_TRUE(replicate(host, 1).of_kind(NodeKind::kFabric).empty());
+}
+
+TEST(GraphOf, NodesOfASocketShareItsLinkToTheOther) {
+  const Result<Machine> machine = read_synthetic("pack:2 numa:3 core:2 pu:1");
+  ASSERT_TRUE(machine.ok()) << machine.status().message();
+  const Graph graph = graph_of(machine.value());
+  int between = 0;
+  for (const Link& link : graph.links) {
+    if (link.kind != LinkKind::kSmp) continue;
+    const bool crosses = graph.nodes[link.from].numa / 3 != graph.nodes[link.to].numa / 3;
+    EXPECT_EQ(link.bandwidth, crosses ? 10 : 100);
+    between += crosses ? 1 : 0;
+  }
+  EXPECT_EQ(between, 2) << "one link, two directions";
+  EXPECT_EQ(bandwidth_of(graph, "cpu1", "cpu5"), 10);
+  EXPECT_EQ(class_of(graph, "cpu1", "cpu5"), "SYS");
+}
+
+TEST(GraphOf, SaysWhereSocketsAreNotKnown) {
+  MachineBuilder m;
+  for (int numa = 0; numa < 4; ++numa) m.cpu(numa);
+  const Graph graph = graph_of(m.machine);
+  EXPECT_EQ(graph.out[graph.find(0, "cpu0")].size(), 3U);
+  EXPECT_THAT(graph.notes, Contains(HasSubstr("which NUMA nodes share a socket is not stated")));
 }
 
 TEST(GraphOf, IsLinearInLongChainsAndWideBridges) {

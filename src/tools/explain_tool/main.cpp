@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "tools/common/names.h"
 #include "tuner/rules.h"
 #include "tuner/tuner.h"
 
@@ -30,22 +31,6 @@ struct Options {
 int fail(const std::string& text, int code = 1) {
   fmt::print(stderr, "tessera-explain: {}\n", text);
   return code;
-}
-
-// "allreduce", "all-reduce", "AllReduce" are one name.
-std::string key(const std::string& name) {
-  std::string result;
-  for (const unsigned char c : name) {
-    if (std::isalnum(c) != 0) result += static_cast<char>(std::tolower(c));
-  }
-  return result;
-}
-
-std::optional<Collective> collective_named(const std::string& name) {
-  for (int c = 0; c < kCollectives; ++c) {
-    if (key(name) == key(to_string(static_cast<Collective>(c)))) return static_cast<Collective>(c);
-  }
-  return std::nullopt;
 }
 
 struct Row {
@@ -98,7 +83,7 @@ Result<std::pair<Candidate, std::string>> winner(Tuner& tuner, Collective collec
 }
 
 int explain(const Options& options) {
-  const auto collective = collective_named(options.collective);
+  const auto collective = tools::collective_named(options.collective);
   if (!collective)
     return fail(fmt::format("no collective is called \"{}\"", options.collective), 2);
   Result<Config> config = Config::from_environment();

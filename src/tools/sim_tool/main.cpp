@@ -1,0 +1,196 @@
+// tessera-sim: simulates plans on machines that need not be here.
+//
+// Standard output is the same for the same arguments; what is under way, and how long it took, goes
+// to standard error. Exit codes: 0 done; 1 something failed; 2 wrong arguments.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "plan/json.h"
+#include "plan/limits.h"
+#include "simulator/timeline.h"
+#include "tools/common/describe.h"
+#include "tools/common/names.h"
+#include "tools/sim_tool/report.h"
+#include "tools/sim_tool/run.h"
+
+namespace {
+
+using namespace tessera;
+
+struct Options {
+  std::string collective, algorithm, from, plan, cost, trace, svg;
+  tools::Call call;
+  int hosts = 1, ranks = 0;
+  bool list = false, sized = false;
+};
+
+int fail(const std::string& text, int code = 1) {
+  fmt::print(stderr, "tessera-sim: {}\n", text);
+  return code;
+}
+int fail(const Status& status) { return fail(status.message()); }
+
+Result<simulator::Cost> cost_of(const std::string& file) {
+  if (file.empty()) return simulator::Cost{};
+  const Result<std::string> text = tools::read_file(file);
+  if (!text.ok()) return text.status();
+  Result<simulator::Cost> cost = simulator::load_cost(text.value());
+  if (cost.ok()) return cost;
+  return Status::error(cost.status().code(), "{}: {}", file, cost.status().message());
+}
+
+const Algorithm* algorithm_of(Collective collective, const std::string& name) {
+  const Algorithm* found = find_algorithm(collective, name, Reach::kStaged);
+  return found != nullptr ? found : find_algorithm(collective, name, Reach::kDirect);
+}
+
+int simulate_one(const Options& options, const tools::Site& site, const simulator::Cost& cost,
+                 const simulator::Source& source, Reach reach) {
+  const bool trace = !options.trace.empty() || !options.svg.empty();
+  const Result<simulator::Outcome> outcome =
+      tools::run(site, source, tools::message_of(options.call, site.ranks(), reach), cost, trace);
+  if (!outcome.ok()) return fail(outcome.status());
+  fmt::print("{}", tools::report(site, options.call, source, outcome.value()));
+  if (!options.trace.empty()) {
+    const std::string text = simulator::to_trace_json(*outcome->timeline, source, site.graph);
+    if (Status s = tools::write_file(options.trace, text); !s.ok()) return fail(s);
+  }
+  if (!options.svg.empty()) {
+    const std::string text = simulator::to_svg(*outcome->timeline, source, site.graph);
+    if (Status s = tools::write_file(options.svg, text); !s.ok()) return fail(s);
+  }
+  return 0;
+}
+
+// Why an algorithm is not in the table; empty: it is.
+std::string left_out(const Algorithm& algorithm, const tools::Call& call, const tools::Site& site) {
+  if (!algorithm.supports(site.ranks())) return fmt::format("not for {} ranks", site.ranks());
+  if (algorithm.reach == Reach::kDirect && site.graph.hosts > 1)
+    return "ranks of other hosts do not reach the buffers";
+  const double parts = tools::parts_of(algorithm, call, site.ranks());
+  if (parts > (algorithm.rotates ? tools::most_parts(algorithm) : tools::kMostTableParts))
+    return fmt::format("about {:.0f} million steps and peers: only by --algorithm", parts / 1e6);
+  return {};
+}
+
+int simulate_all(const Options& options, const tools::Site& site, const simulator::Cost& cost) {
+  std::vector<tools::Row> rows;
+  for (const Algorithm& algorithm : algorithms(options.call.collective)) {
+    tools::Row row{std::string(algorithm.name), tools::to_word(algorithm.reach), {}, {}};
+    row.why_not = left_out(algorithm, options.call, site);
+    if (row.why_not.empty()) {
+      const auto source = tools::source_of(algorithm, options.call, site.ranks());
+      if (!source.ok()) return fail(source.status());
+      Result<simulator::Outcome> outcome =
+          tools::run(site, source.value(),
+                     tools::message_of(options.call, site.ranks(), algorithm.reach), cost, false);
+      if (!outcome.ok()) return fail(outcome.status());
+      row.outcome = std::move(outcome).value();
+    }
+    rows.push_back(std::move(row));
+  }
+  fmt::print("{}", tools::table(site, options.call, std::move(rows)));
+  return 0;
+}
+
+int simulate(Options options) {
+  const Collective collective = options.call.collective;
+  const Algorithm* algorithm = nullptr;
+  if (!options.algorithm.empty()) {
+    algorithm = algorithm_of(collective, options.algorithm);
+    if (algorithm == nullptr) {
+      return fail(fmt::format("{} has no algorithm \"{}\"; --list names all", to_string(collective),
+                              options.algorithm),
+                  2);
+    }
+    if (algorithm->reach == Reach::kDirect && options.call.slice > 0)
+      return fail("--slice: direct plans move a message in one pass", 2);
+  }
+  const Result<simulator::Cost> cost = cost_of(options.cost);
+  if (!cost.ok()) return fail(cost.status());
+  std::optional<simulator::Source> given;
+  if (!options.plan.empty()) {
+    Result<simulator::Source> source = tools::source_of(options.plan, options.call);
+    if (!source.ok()) return fail(source.status());
+    given = std::move(source).value();
+    if (options.ranks == 0) options.ranks = given->ranks();
+  }
+  if (collective == Collective::kSendRecv && options.ranks == 0) options.ranks = 2;
+  const auto site = tools::make_site(options.from, options.hosts, options.ranks);
+  if (!site.ok()) return fail(site.status());
+  const tools::Site& here = *site.value();
+  if (here.ranks() > kMaxRanks) {
+    return fail(fmt::format("the machine has room for {} ranks, {} are the most: --ranks",
+                            here.ranks(), kMaxRanks));
+  }
+  if (given) return simulate_one(options, here, cost.value(), *given, Reach::kStaged);
+  if (algorithm == nullptr) return simulate_all(options, here, cost.value());
+  const auto source = tools::source_of(*algorithm, options.call, here.ranks());
+  if (!source.ok()) return fail(source.status());
+  return simulate_one(options, here, cost.value(), source.value(), algorithm->reach);
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("collective", options.collective, "all-reduce, allgather, broadcast, ...");
+  app.add_option("size", options.call.bytes, "bytes as the perf tests count them: 64, 4KiB, 1MiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->each([&options](const std::string&) { options.sized = true; });
+  CLI::Option* algorithm = app.add_option("--algorithm", options.algorithm,
+                                          "this one in detail (all of them, fastest first)");
+  app.add_option("--from", options.from,
+                 "a description instead of this machine: NCCL or RCCL topology XML, hwloc XML, or "
+                 "an hwloc synthetic text such as \"pack:2 core:8 pu:1\"");
+  app.add_option("--hosts", options.hosts, "so many copies of it, joined by a network (1)")
+      ->check(CLI::Range(1, kMaxRanks));
+  app.add_option("--ranks", options.ranks, "ranks (as stated, or one for each GPU, else core)")
+      ->check(CLI::Range(1, kMaxRanks));
+  app.add_option("--slice", options.call.slice, "bytes of a block that one pass moves (all)")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--root", options.call.root, "where the collective has one (0)")
+      ->check(CLI::Range(0, kMaxRanks - 1));
+  app.add_option("--chunks", options.call.chunks,
+                 "per block of pipelined trees and chains (one for 256 KiB, at most 32)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--plan", options.plan, "a plan in JSON form, as tessera-plan writes it")
+      ->excludes(algorithm);
+  app.add_option("--cost", options.cost, "what ranks' own work costs, as JSON (built-in values)");
+  app.add_option("--trace", options.trace, "write the timeline for ui.perfetto.dev");
+  app.add_option("--svg", options.svg, "draw the timeline");
+  app.add_flag("--list", options.list, "name the algorithms, with their cost lines");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{
+      "Simulates a collective on a machine that need not be here: how long it takes, which links "
+      "are busy, and what it waits for."};
+  add_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : 2;
+  }
+  const auto collective = tools::collective_named(options.collective);
+  if (!options.collective.empty() && !collective)
+    return fail(fmt::format("no collective is called \"{}\"", options.collective), 2);
+  if (options.list) {
+    fmt::print("{}", tools::list_algorithms(collective ? &*collective : nullptr));
+    return 0;
+  }
+  if (!collective) return fail("which collective? --help explains, --list names them", 2);
+  if (!options.sized && *collective != Collective::kBarrier)
+    return fail("of which size? --help explains", 2);
+  const bool pictures = !options.trace.empty() || !options.svg.empty();
+  if (pictures && options.algorithm.empty() && options.plan.empty())
+    return fail("--trace and --svg need one simulation: --algorithm or --plan", 2);
+  options.call.collective = *collective;
+  return simulate(std::move(options));
+}

@@ -1,0 +1,183 @@
+#include "tools/sim_tool/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+#include "plan/json.h"
+#include "plan/verifier.h"
+#include "tools/common/describe.h"
+#include "topology/graph_of.h"
+#include "tuner/candidate.h"
+
+namespace tessera::tools {
+namespace {
+
+constexpr size_t kElementBytes = sizeof(float);
+constexpr size_t kChunkBytes = 256 << 10;
+constexpr int kMostChunks = 32;
+constexpr int kSmallSample = 64, kLargeSample = 128;  // ranks of plans that larger ones go by
+constexpr uint64_t kMostTraced = 1 << 20;             // steps of a timeline
+constexpr uint64_t kMostRecorded = 1 << 26;           // steps that a critical path is found among
+
+Status check_places(const topology::Graph& graph, const std::vector<int>& nodes) {
+  std::set<int> taken;
+  for (const int node : nodes) {
+    const topology::Node& at = graph.nodes[static_cast<size_t>(node)];
+    if (at.kind == topology::NodeKind::kGpu && !taken.insert(node).second) {
+      return Status::error(Code::kInvalidArgument,
+                           "{} ranks do not fit on the machine's {} GPUs: a GPU holds one rank",
+                           nodes.size(), taken.size());
+    }
+  }
+  return {};
+}
+
+AlgorithmParams params_of(const Call& call, int ranks) {
+  AlgorithmParams params;
+  params.ranks = ranks;
+  params.root = has_root(call.collective) ? call.root : -1;
+  params.chunks = chunks_of(call, ranks);
+  return params;
+}
+
+double parts_in(const Algorithm& algorithm, const Call& call, int ranks) {
+  const Result<simulator::Source> source = simulator::Source::of(algorithm, params_of(call, ranks));
+  if (!source.ok()) return 0;
+  const simulator::PlanCode& code = source->code();
+  const size_t parts =
+      code.steps.size() + code.peers.size() + code.waits.size() + code.signals.size();
+  return static_cast<double>(parts) * (source->compact() ? ranks : 1);
+}
+
+// Rewrites one line of the terminal.
+class Progress {
+ public:
+  Progress(const std::string& what, uint64_t steps) : what_(what), steps_(steps) {
+    if (!shown_) fmt::print(stderr, "simulating {}: {} steps\n", what_, steps_);
+  }
+  void operator()(uint64_t done) {
+    if (!shown_) return;
+    const double percent = 100.0 * static_cast<double>(done) / static_cast<double>(steps_);
+    fmt::print(stderr, "\rsimulating {}: {} steps, {:.0f} %", what_, steps_, percent);
+    std::fflush(stderr);
+  }
+  void done(double seconds) const {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+    fmt::print(stderr, "simulated {} in {:.2f} s\n", what_, seconds);
+  }
+
+ private:
+  const std::string what_;
+  const uint64_t steps_;
+  const bool shown_ = isatty(STDERR_FILENO) != 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int ranks) {
+  Result<Described> described = describe_machine(from);
+  if (!described.ok()) return described.status();
+  auto site = std::make_unique<Site>();
+  site->graph = topology::graph_of(described->machine);
+  if (hosts > 1) site->graph = topology::replicate(site->graph, hosts);
+  Result<std::vector<int>> nodes = place_ranks(site->graph, ranks);
+  if (!nodes.ok()) return nodes.status();
+  if (Status status = check_places(site->graph, nodes.value()); !status.ok()) return status;
+  const std::string name = from.empty() ? "this machine" : from;
+  site->about = fmt::format("{} ranks on {}", nodes->size(),
+                            hosts > 1 ? fmt::format("{} hosts, each: {}", hosts, name) : name);
+  site->paths = std::make_unique<topology::Paths>(site->graph);
+  site->routes = std::make_unique<simulator::PathRoutes>(*site->paths, std::move(nodes).value());
+  return site;
+}
+
+size_t block_bytes(const Call& call, int ranks) {
+  return call.collective == Collective::kBarrier ? 0 : block_of(call.collective, ranks, call.bytes);
+}
+
+simulator::Message message_of(const Call& call, int ranks, Reach reach) {
+  const size_t slice = reach == Reach::kDirect ? 0 : call.slice / kElementBytes;
+  return {block_bytes(call, ranks) / kElementBytes, kElementBytes, slice};
+}
+
+int chunks_of(const Call& call, int ranks) {
+  if (call.chunks > 0) return call.chunks;
+  const size_t block = block_bytes(call, ranks);
+  const size_t moved = call.slice == 0 ? block : std::min(block, call.slice);
+  return static_cast<int>(std::clamp<size_t>(moved / kChunkBytes, 1, kMostChunks));
+}
+
+double parts_of(const Algorithm& algorithm, const Call& call, int ranks) {
+  if (ranks <= 2 * kLargeSample || algorithm.rotates) return parts_in(algorithm, call, ranks);
+  Call sample = call;
+  sample.chunks = chunks_of(call, ranks);
+  sample.root = 0;
+  const double small = parts_in(algorithm, sample, kSmallSample);
+  const double large = parts_in(algorithm, sample, kLargeSample);
+  if (small <= 0 || large <= 0) return 0;
+  return large * std::pow(large / small, std::log2(static_cast<double>(ranks) / kLargeSample));
+}
+
+Result<simulator::Source> source_of(const Algorithm& algorithm, const Call& call, int ranks) {
+  if (has_root(call.collective) && call.root >= ranks) {
+    return Status::error(Code::kInvalidArgument, "root {} does not exist among {} ranks", call.root,
+                         ranks);
+  }
+  if (const double parts = parts_of(algorithm, call, ranks); parts > most_parts(algorithm)) {
+    return Status::error(Code::kInvalidArgument,
+                         "{} {} of {} ranks has about {:.0f} million steps and peers: too many to "
+                         "simulate",
+                         algorithm.name, to_string(call.collective), ranks, parts / 1e6);
+  }
+  return simulator::Source::of(algorithm, params_of(call, ranks));
+}
+
+Result<simulator::Source> source_of(const std::string& plan_file, const Call& call) {
+  const Result<std::string> text = read_file(plan_file);
+  if (!text.ok()) return text.status();
+  Result<Plan> plan = load_json(text.value());
+  if (!plan.ok())
+    return Status::error(plan.status().code(), "{}: {}", plan_file, plan.status().message());
+  if (plan->collective != call.collective) {
+    return Status::error(Code::kInvalidArgument, "{}: this is a plan of {}, not of {}", plan_file,
+                         to_string(plan->collective), to_string(call.collective));
+  }
+  const Result<VerifiedPlan> verified = verify(std::move(plan).value());
+  if (!verified.ok()) {
+    return Status::error(verified.status().code(), "{}: {}", plan_file,
+                         verified.status().message());
+  }
+  return simulator::Source::of(verified.value().plan());
+}
+
+Result<simulator::Outcome> run(const Site& site, const simulator::Source& source,
+                               const simulator::Message& message, const simulator::Cost& cost,
+                               bool trace) {
+  const uint64_t passes =
+      message.slice == 0 ? 1 : (message.count + message.slice - 1) / message.slice;
+  const uint64_t steps = source.steps_per_pass() * std::max<uint64_t>(passes, 1);
+  if (trace && steps > kMostTraced) {
+    return Status::error(Code::kInvalidArgument,
+                         "a timeline of {} steps is too long to look at; {} are the most", steps,
+                         kMostTraced);
+  }
+  simulator::SimulateOptions options;
+  options.trace = trace;
+  options.critical_path = steps <= kMostRecorded;
+  Progress progress(fmt::format("{} over {}", source.name(), site.about), steps);
+  options.progress = [&](uint64_t done) { progress(done); };
+  const auto begin = std::chrono::steady_clock::now();
+  Result<simulator::Outcome> outcome =
+      simulator::simulate(source, *site.routes, message, cost, options);
+  progress.done(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  return outcome;
+}
+
+}  // namespace tessera::tools

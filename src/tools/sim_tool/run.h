@@ -1,0 +1,61 @@
+// A simulation as tessera-sim runs it: a machine with ranks on it, and a plan over them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "algorithms/algorithms.h"
+#include "base/status.h"
+#include "simulator/path_routes.h"
+#include "simulator/simulate.h"
+#include "topology/graph.h"
+#include "topology/paths.h"
+
+namespace tessera::tools {
+
+// A machine, or so many copies of it, with ranks placed on it. Stays where it was made: the paths
+// refer to the graph.
+struct Site {
+  topology::Graph graph;
+  std::unique_ptr<topology::Paths> paths;
+  std::unique_ptr<simulator::PathRoutes> routes;
+  std::string about;  // "4096 ranks on 64 hosts, each: pack:2 core:32"
+
+  int ranks() const { return routes->ranks(); }
+};
+
+// `from` as in describe_machine(); ranks 0: one for each place. A GPU holds one rank.
+Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int ranks);
+
+// What is asked of a collective.
+struct Call {
+  Collective collective = Collective::kAllReduce;
+  size_t bytes = 0;  // as the perf tests count them
+  int root = 0;
+  int chunks = 0;    // per block of pipelined trees and chains; 0: by the block's length
+  size_t slice = 0;  // bytes of a block that one pass moves; 0: all
+};
+
+size_t block_bytes(const Call& call, int ranks);
+simulator::Message message_of(const Call& call, int ranks, Reach reach);
+int chunks_of(const Call& call, int ranks);
+
+// How large a plan of so many ranks would be: steps and what they name. Of plans that do not
+// rotate it is estimated from smaller ones, for building them may already be too much.
+double parts_of(const Algorithm& algorithm, const Call& call, int ranks);
+// Of a plan that is simulated at all; the steps of plans that rotate are not kept.
+inline double most_parts(const Algorithm& algorithm) { return algorithm.rotates ? 400e6 : 48e6; }
+inline constexpr double kMostTableParts = 12e6;  // of one among others, where it does not rotate
+
+Result<simulator::Source> source_of(const Algorithm& algorithm, const Call& call, int ranks);
+// A plan from a file, verified.
+Result<simulator::Source> source_of(const std::string& plan_file, const Call& call);
+
+// Simulates with a display of progress on a terminal, or a line that names what is simulated.
+// The critical path is left out where it would need gigabytes.
+Result<simulator::Outcome> run(const Site& site, const simulator::Source& source,
+                               const simulator::Message& message, const simulator::Cost& cost,
+                               bool trace);
+
+}  // namespace tessera::tools
