@@ -15,5 +15,8 @@ function(tessera_layer name folder)
   elseif(name STREQUAL "device")
     target_link_libraries(tessera_${name} PRIVATE PkgConfig::HWY)
   endif()
+  if(NOT name STREQUAL "device")  # its sources are compiled once per instruction set
+    tessera_precompile(tessera_${name} library)
+  endif()
   set(TESSERA_LAYERS "${TESSERA_LAYERS};tessera_${name}" CACHE INTERNAL "")
 endfunction()

@@ -58,6 +58,8 @@ Result<HwlocTopology> HwlocTopology::this_machine() {
   // that it cannot.
   if (!sysfs_has_processors())
     hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "linux:cpu");
+  // hwloc reads sysfs by itself where this component is away, which never frees its table of names.
+  hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "pci");
   if (hwloc_topology_load(topology) != 0)
     return Status::error(Code::kSystem, "{}: hwloc cannot discover it: {}", source,
                          std::strerror(errno));
