@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kAnySize = std::numeric_limits<size_t>::max();
 constexpr size_t kSmallest = 4, kLargest = size_t{1} << 30;  // sizes that are looked at
 // Another algorithm must be so much better before it gets a range of its own.
-constexpr double kWorthASwitch = 0.95;
+constexpr double kWorthASwitch = 0.9;
 
 bool is_eager(const Candidate& candidate) { return candidate.protocol == Protocol::kLowLatency; }
 

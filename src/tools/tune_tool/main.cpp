@@ -26,7 +26,7 @@ struct Options {
   std::vector<std::string> collectives;
   std::string out;
   size_t largest = size_t{32} << 20;
-  double seconds = 38;
+  double seconds = 32;
   bool check = false;
 };
 
@@ -108,13 +108,14 @@ int make_profile(const Options& options, const Config& config) {
   size_t cells = 0;
   for (const Round& round : all)
     cells += round.agenda.block_bytes.size() * round.agenda.candidates.size();
-  // A cell takes about five batches: two to warm up, three that count. Many are left out.
-  const double batch = options.seconds * 1e6 / static_cast<double>(cells) / 4;
+  // A cell takes about six batches: one to warm up, five that count. Many are left out.
+  const double batch = options.seconds * 1e6 / static_cast<double>(cells) / 5;
   Profile profile{machine_fingerprint(), machine_in_words(), {}};
   Meter meter("measuring", all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     Agenda& agenda = all[i].agenda;
     agenda.batch_us = batch;
+    agenda.rounds = 5;  // short ones: a disturbance spoils one, and the median does not see it
     const std::string about =
         fmt::format("{}, {} ranks", to_string(agenda.collective), all[i].ranks);
     Result<std::vector<double>> times = Team::run(
@@ -180,7 +181,7 @@ int main(int argc, char** argv) {
                  "file of the profile (this machine's in the user's cache folder)");
   app.add_option("--largest", options.largest, "largest message, bytes (32 MiB)")
       ->transform(CLI::AsSizeValue(false));
-  app.add_option("--seconds", options.seconds, "about so long (38)")->check(CLI::Range(1, 3600));
+  app.add_option("--seconds", options.seconds, "about so long (32)")->check(CLI::Range(1, 3600));
   app.add_flag("--check", options.check,
                "measure all candidates beside what is chosen automatically, and print how good the "
                "choices and the estimates are; saves nothing");
