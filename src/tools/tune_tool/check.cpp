@@ -40,11 +40,16 @@ Status Report::add(int ranks, const Agenda& agenda, const std::vector<double>& t
     if (!chosen.ok()) return chosen.status();
     const double estimate =
         tuner->estimator().estimate(chosen.value(), agenda.block_bytes[i]).microseconds;
+    const auto own = std::find(agenda.candidates.begin(), agenda.candidates.end(), chosen.value());
+    const double alone = row[own - agenda.candidates.begin()];  // 0: too slow to be timed again
     const double ratio = automatic / row[best], error = estimate / automatic - 1;
+    const double choice = alone > 0 ? alone / row[best] : ratio;
     ++cells_;
     near_ += ratio <= kNear ? 1 : 0;
+    chosen_near_ += choice <= kNear ? 1 : 0;
     estimated_ += std::abs(error) <= kEstimate ? 1 : 0;
     worst_ = std::max(worst_, ratio);
+    chosen_worst_ = std::max(chosen_worst_, choice);
     fmt::print(
         "{:<15} {:>5} {:>10}  {:<31} {:>9.2f}  {:<31} {:>9.2f} {:>6.2f} {:>9.2f} {:>+5.0f}%\n",
         to_string(agenda.collective), ranks, agenda.block_bytes[i],
@@ -57,12 +62,16 @@ Status Report::add(int ranks, const Agenda& agenda, const std::vector<double>& t
 bool Report::finish() const {
   const double cells = std::max(1, cells_);
   fmt::print(
-      "# {} cells: choice within 10 % of the best in {:.0f} % (wanted {:.0f}), worst {:.2f} "
-      "(wanted "
-      "{:.2f}); estimate within 30 % in {:.0f} % (wanted {:.0f})\n",
-      cells_, near_ / cells * 100, kNearShare * 100, worst_, kWorst, estimated_ / cells * 100,
+      "# {} cells: chosen candidate within 10 % of the best in {:.0f} % (wanted {:.0f}), worst "
+      "{:.2f} (wanted {:.2f})\n"
+      "# run by a communicator that chooses by itself: within 10 % in {:.0f} % (wanted {:.0f}), "
+      "worst {:.2f}\n"
+      "# estimate within 30 % in {:.0f} % (wanted {:.0f})\n",
+      cells_, chosen_near_ / cells * 100, kNearShare * 100, chosen_worst_, kWorst,
+      near_ / cells * 100, kNearShare * 100, worst_, estimated_ / cells * 100,
       kEstimateShare * 100);
-  return near_ >= kNearShare * cells && worst_ <= kWorst && estimated_ >= kEstimateShare * cells;
+  return std::min(near_, chosen_near_) >= kNearShare * cells && chosen_worst_ <= kWorst &&
+         estimated_ >= kEstimateShare * cells;
 }
 
 }  // namespace tessera::tune
