@@ -24,6 +24,13 @@ constexpr size_t arena_bytes(int ranks) {
   return kPlanArenaBytes + kPairRegionBytes * 2 * static_cast<size_t>(ranks);
 }
 
+// What choices are made by, read once: ranks compared it when they met, and the children of a
+// communicator inherit it. Either may be null.
+struct Tuning {
+  std::shared_ptr<const Profile> profile;
+  std::shared_ptr<const TunerLibrary> plugin;
+};
+
 struct Core {
   Config config;
   int rank = 0;
@@ -41,6 +48,7 @@ struct Core {
   // every pair may read and write each other's memory through the kernel
   bool single_copy = false;
   Site site;
+  Tuning tuning;
   std::unique_ptr<Tuner> tuner;       // of collectives
   std::unique_ptr<Tuner> pair_tuner;  // of a send and its receive
   // Looks at an unmet wait before other work or a yield; more if nobody who is waited for needs

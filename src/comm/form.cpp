@@ -98,18 +98,13 @@ struct Greeting {
 static_assert(sizeof(Greeting) <= sizeof(SetupBox::payload));
 
 Status make_tuners(Core& core) {
-  Result<std::shared_ptr<const Profile>> profile = find_profile(core.config);
-  if (!profile.ok()) return profile.status();
-  Result<std::shared_ptr<const TunerLibrary>> library =
-      TunerLibrary::load(core.config.tuner_plugin);
-  if (!library.ok()) return library.status();
   Result<std::unique_ptr<TunerPlugin>> plugin =
-      TunerPlugin::create(std::move(library).value(), core.id, core.ranks);
+      TunerPlugin::create(core.tuning.plugin, core.id, core.ranks);
   if (!plugin.ok()) return plugin.status();
   Site pair = core.site;
   pair.ranks = 2;
   Result<Tuner> all =
-      Tuner::create(core.site, core.config, profile.value(), std::move(plugin).value());
+      Tuner::create(core.site, core.config, core.tuning.profile, std::move(plugin).value());
   if (!all.ok()) return all.status();
   Result<Tuner> two = Tuner::create(pair, core.config, nullptr);
   if (!two.ok()) return two.status();
@@ -146,11 +141,12 @@ Status probe_machine(Core& core, Exchange& exchange, Deadline deadline) {
 }  // namespace
 
 Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOptions& options,
-                                   Deadline deadline) {
+                                   Tuning tuning, Deadline deadline) {
   if (!register_for_barriers())
     log::info(rank, "the kernel has no barriers for other processes: sleepers look more often");
   auto core = std::make_unique<Core>();
   core->config = options.config;
+  core->tuning = std::move(tuning);
   core->rank = rank;
   core->ranks = static_cast<int>(membership.members.size());
   core->one_process = true;
@@ -220,7 +216,7 @@ Result<std::unique_ptr<Core>> form_child(Core& parent, Exchange& exchange,
     membership.members.back().rank = static_cast<int32_t>(i);
     if (members[i] == parent.rank) rank = static_cast<int>(i);
   }
-  return form(std::move(membership), rank, options, deadline);
+  return form(std::move(membership), rank, options, parent.tuning, deadline);
 }
 
 }  // namespace tessera

@@ -15,7 +15,7 @@ namespace tessera {
 // All members call it with the same list (ranks 0 .. n-1) and secret; `rank` is the own. Rank 0
 // makes the segment.
 Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOptions& options,
-                                   Deadline deadline);
+                                   Tuning tuning, Deadline deadline);
 
 // A communicator among `members` (ranks of `parent`, in the order of their new ranks) of which the
 // own rank is one. `exchange` is the parent's.

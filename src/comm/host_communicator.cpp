@@ -57,7 +57,9 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   Result<Membership> membership = join(id, joining, deadline);
   if (!membership.ok()) return membership.status();
   Result<std::unique_ptr<Communicator>> made =
-      wrap(form(std::move(membership).value(), rank, options, deadline), options);
+      wrap(form(std::move(membership).value(), rank, options, {profile.value(), plugin.value()},
+                deadline),
+           options);
   if (!made.ok()) return made;
   if (Status s = files->dump(options.config, rank, ranks); !s.ok()) return s;
   return made;
