@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/markup.h"
 #include "plan/printer.h"
 
 namespace tessera {
@@ -143,26 +144,6 @@ const char* colour(const Box& box) {
   return name == "copy" ? "#a8dadc" : "#5b9bd5";
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 // Writes what a timeline holds; times become pixels.
 class Drawing {
  public:
@@ -177,7 +158,7 @@ class Drawing {
   }
 
   void caption(const std::string& text) {
-    put("<text x=\"10\" y=\"20\" font-size=\"14\">{}</text>\n", escaped(text));
+    put("<text x=\"10\" y=\"20\" font-size=\"14\">{}</text>\n", escape_markup(text));
   }
 
   void row(size_t row, int rank, size_t lane) {

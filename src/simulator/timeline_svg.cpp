@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/markup.h"
 #include "simulator/critical_path.h"
 #include "simulator/timeline.h"
 
@@ -31,29 +32,6 @@ const char* colour_of(const char* step) {
     if (std::strcmp(colour.step, step) == 0) return colour.fill;
   }
   return "#000000";
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
 }
 
 // 1, 2 or 5 times a power of ten, so that about kTicks fit.
@@ -84,7 +62,7 @@ class Drawing {
         "fill=\"white\"/>\n",
         kLeft + kWidth + 30, height);
     put("<text x=\"10\" y=\"18\" font-size=\"14\">{} on {} ranks: {:.3f} us</text>\n",
-        escaped(source_.name()), source_.ranks(), end_);
+        escape_markup(source_.name()), source_.ranks(), end_);
     legend();
     axis();
     lanes();
@@ -149,7 +127,7 @@ class Drawing {
 
   void label(size_t row, const std::string& text) {
     put("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", kLeft - 8, y_of(row) + 11,
-        escaped(text));
+        escape_markup(text));
   }
 
   void lanes() {
@@ -174,8 +152,8 @@ class Drawing {
         "stroke=\"white\" stroke-width=\"0.3\"><title>{}: pass {}, step {}, {:.3f} to {:.3f} "
         "us</title></rect>\n",
         x, y, width, kBar, colour_of(name),
-        escaped(source_.describe(lane.rank, lane.lane, record.step)), record.pass, record.step,
-        record.begin, record.end);
+        escape_markup(source_.describe(lane.rank, lane.lane, record.step)), record.pass,
+        record.step, record.begin, record.end);
     if (width >= kLabelled) {
       put("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\" font-size=\"9\">{}</text>\n",
           x + width / 2, y + 10, name);

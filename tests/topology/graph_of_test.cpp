@@ -6,6 +6,7 @@
 #include "topology/hwloc_read.h"
 #include "topology/paths.h"
 #include "topology/search.h"
+#include "topology/support/graph_queries.h"
 #include "topology/support/sample_graphs.h"
 #include "topology/support/sample_machines.h"
 #include "topology/view.h"
@@ -13,29 +14,14 @@
 namespace tessera::topology {
 namespace {
 
+using samples::bandwidth_of;
+using samples::class_of;
+using samples::links_between;
 using samples::MachineBuilder;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 constexpr PeerLinkKind kXgmi = PeerLinkKind::kXgmi, kNvlink = PeerLinkKind::kNvlink;
-
-std::string class_of(const Graph& graph, const std::string& from, const std::string& to) {
-  Paths paths(graph);
-  return class_name(graph, paths.between(graph.find(0, from), graph.find(0, to)));
-}
-
-double bandwidth_of(const Graph& graph, const std::string& from, const std::string& to) {
-  return Paths(graph).reach(graph.find(0, from), graph.find(0, to)).bandwidth;
-}
-
-// The only link between two nodes; its count.
-int links_between(const Graph& graph, const std::string& from, const std::string& to) {
-  int count = 0;
-  for (const int link : graph.out[graph.find(0, from)]) {
-    if (graph.links[link].to == graph.find(0, to)) count += graph.links[link].count;
-  }
-  return count;
-}
 
 void expect_everything_reaches_everything(const Graph& graph) {
   Paths paths(graph);
