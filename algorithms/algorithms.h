@@ -11,11 +11,13 @@
 // user buffers after a signal "I have entered" of its owner and end before its owner leaves.
 //
 // All plans verify (tests do so for 1 to 64 ranks, all roots up to 8 ranks) and also at ranks == 1.
+// Those for several hosts are staged, and put across hosts but never get.
 // Thread safety: pure functions.
 #pragma once
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "plan/plan.h"
 
@@ -31,7 +33,12 @@ struct AlgorithmParams {
   // Of algorithms that rotate: only rank 0's program is built, the others stay empty. No plan to
   // run, but all that a simulation of thousands of ranks needs.
   bool first_only = false;
+  // By rank: the host it is on, named by any number; empty: all are on one. Of plans for several
+  // hosts, others ignore it.
+  std::vector<int> host_of = {};
 };
+
+int count_hosts(const std::vector<int>& host_of);  // how many different ones; 1 if empty
 
 struct Algorithm {
   std::string_view name;  // "ring", "one-hop", ...: what TESSERA_ALGO and messages call it
@@ -40,11 +47,19 @@ struct Algorithm {
   // Single-hop or few-hop exchange whose puts may carry data and flag in one cache line (link-time
   // LL protocol).
   bool low_latency;
-  bool (*supports)(int ranks);
+  bool (*fits)(int ranks);
   Plan (*build)(const AlgorithmParams& params);
   std::string_view cost;  // one line, alpha-beta-gamma with n ranks and S bytes
   // Every rank's program is rank 0's with ranks, blocks and chunks shifted round by its number.
   bool rotates = false;
+  // Made for ranks on two or more hosts: its plans follow from AlgorithmParams::host_of.
+  bool across_hosts = false;
+  // Direct, and moves by puts alone: for peers whose buffers can be written but not read.
+  bool puts = false;
+
+  bool supports(int ranks, int hosts = 1) const {
+    return fits(ranks) && (!across_hosts || hosts > 1);
+  }
 };
 
 // All algorithms of one collective, in order of preference for small messages first.

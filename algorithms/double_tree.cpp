@@ -67,16 +67,17 @@ Plan double_tree_all_reduce(const AlgorithmParams& params) {
                    params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
   const std::vector<Tree> trees = two_trees(params.ranks);
-  std::vector<std::vector<Slot>> up, down;  // by chunk; even chunks are the first tree's
+  std::vector<Way> up, down;  // by chunk; even chunks are the first tree's
   for (int c = 0; c < 2 * params.chunks; ++c) {
-    up.push_back(slots_up(exchange, trees[c % 2]));
-    down.push_back(slots_down(exchange, trees[c % 2]));
+    up.push_back(way_up(exchange, trees[c % 2]));
+    down.push_back(way_down(exchange, trees[c % 2]));
   }
   for (int rank = 0; rank < params.ranks; ++rank) {
     for (int c = 0; c < 2 * params.chunks; ++c) {
       const int t = c % 2;
-      climb(plan, exchange, trees[t], rank, c, climbing(t), up[c], &down[c]);
-      descend(plan, exchange, trees[t], rank, c, descending(t), down[c]);
+      climb(plan, exchange, up[c], rank, Cargo::same(c), climbing(t), &down[c]);
+      if (rank != trees[t].root)
+        descend(plan, exchange, down[c], rank, Cargo::same(c), descending(t));
     }
   }
   return std::move(plan).build();

@@ -70,7 +70,42 @@ Plan direct_scatter(const AlgorithmParams& params);
 Plan staged_send_recv(const AlgorithmParams& params);
 Plan direct_send_recv(const AlgorithmParams& params);
 
+// put.cpp
+Plan put_all_gather(const AlgorithmParams& params);
+Plan put_all_to_all(const AlgorithmParams& params);
+Plan put_broadcast(const AlgorithmParams& params);
+Plan put_gather(const AlgorithmParams& params);
+Plan put_scatter(const AlgorithmParams& params);
+Plan put_send_recv(const AlgorithmParams& params);
+
 // dissemination.cpp
 Plan dissemination_barrier(const AlgorithmParams& params);
+
+// For ranks on several hosts, with params.host_of.
+// hierarchical.cpp
+Plan hierarchical_all_reduce(const AlgorithmParams& params);
+Plan hierarchical_all_gather(const AlgorithmParams& params);
+Plan hierarchical_reduce_scatter(const AlgorithmParams& params);
+
+// hierarchical_ring.cpp, hierarchical_tree.cpp
+Plan hierarchical_ring_all_reduce(const AlgorithmParams& params);
+Plan hierarchical_ring_all_gather(const AlgorithmParams& params);
+Plan hierarchical_ring_reduce_scatter(const AlgorithmParams& params);
+Plan hierarchical_ring_broadcast(const AlgorithmParams& params);
+Plan hierarchical_ring_reduce(const AlgorithmParams& params);
+Plan hierarchical_tree_all_reduce(const AlgorithmParams& params);
+Plan hierarchical_tree_broadcast(const AlgorithmParams& params);
+Plan hierarchical_tree_reduce(const AlgorithmParams& params);
+
+// hierarchical_hop.cpp, hierarchical_hop_blocks.cpp, hierarchical_hop_moves.cpp
+Plan hierarchical_hop_all_reduce(const AlgorithmParams& params);
+Plan hierarchical_hop_broadcast(const AlgorithmParams& params);
+Plan hierarchical_hop_reduce(const AlgorithmParams& params);
+Plan hierarchical_barrier(const AlgorithmParams& params);
+Plan hierarchical_hop_all_gather(const AlgorithmParams& params);
+Plan hierarchical_hop_reduce_scatter(const AlgorithmParams& params);
+Plan hierarchical_hop_all_to_all(const AlgorithmParams& params);
+Plan hierarchical_hop_gather(const AlgorithmParams& params);
+Plan hierarchical_hop_scatter(const AlgorithmParams& params);
 
 }  // namespace tessera

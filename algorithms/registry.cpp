@@ -1,6 +1,7 @@
 // The list of all algorithms. In the cost lines S is the bytes of the larger of a rank's buffers, n
 // the ranks, m the chunks of a block; alpha is the latency of a hop, beta the time to move a byte,
-// gamma the time to reduce one.
+// gamma the time to reduce one. Of plans for several hosts: h hosts of l ranks, alpha' and beta'
+// between them.
 #include <array>
 
 #include "algorithms/exchange.h"
@@ -19,6 +20,18 @@ bool pairs(int ranks) { return ranks == 2; }
 
 constexpr auto kStaged = Reach::kStaged;
 constexpr auto kDirect = Reach::kDirect;
+
+// One made for several hosts.
+constexpr Algorithm across(std::string_view name, Collective collective, bool low_latency,
+                           Plan (*build)(const AlgorithmParams&), std::string_view cost) {
+  return {name, collective, kStaged, low_latency, any, build, cost, false, true};
+}
+
+// Direct by puts alone.
+constexpr Algorithm puts(Collective collective, bool (*fits)(int),
+                         Plan (*build)(const AlgorithmParams&), std::string_view cost) {
+  return {"put", collective, kDirect, kBulk, fits, build, cost, false, false, true};
+}
 
 constexpr std::array kAllReduce = {
     Algorithm{"one-hop", Collective::kAllReduce, kStaged, kLowLatency, any, one_hop_all_reduce,
@@ -39,6 +52,14 @@ constexpr std::array kAllReduce = {
               "2 (n-1) alpha + 2 (n-1)/n S beta + (n-1)/n S gamma", kRotates},
     Algorithm{"direct", Collective::kAllReduce, kDirect, kBulk, any, direct_all_reduce,
               "2 alpha + 2 (n-1)/n S beta + (n-1)/n S gamma"},
+    across("hierarchical-hop", Collective::kAllReduce, kLowLatency, hierarchical_hop_all_reduce,
+           "2 alpha + alpha' + (l-1) S (2 beta + gamma) + (h-1) S (beta' + gamma)"),
+    across("hierarchical-tree", Collective::kAllReduce, kBulk, hierarchical_tree_all_reduce,
+           "2 alpha + 2 floor(log2 h) alpha' + 2 (l-1)/l S beta + 2 (h-1)/h S beta' + S gamma"),
+    across("hierarchical", Collective::kAllReduce, kBulk, hierarchical_all_reduce,
+           "2 alpha + 2 alpha' + 2 (l-1)/l S beta + 2 (h-1)/h S beta' + S gamma"),
+    across("hierarchical-ring", Collective::kAllReduce, kBulk, hierarchical_ring_all_reduce,
+           "2 alpha + 2 (h-1) alpha' + 2 (l-1)/l S beta + 2 (h-1)/h S beta' + S gamma"),
 };
 
 constexpr std::array kReduce = {
@@ -52,6 +73,12 @@ constexpr std::array kReduce = {
               "(n-2+m) (alpha + S/m (beta + gamma))"},
     Algorithm{"direct", Collective::kReduce, kDirect, kBulk, any, direct_reduce,
               "2 alpha + (n-1)/n S (beta + gamma) + S/n beta"},
+    across("hierarchical-hop", Collective::kReduce, kLowLatency, hierarchical_hop_reduce,
+           "alpha + alpha' + (l-1) S (beta + gamma) + (h-1) S (beta' + gamma)"),
+    across("hierarchical-tree", Collective::kReduce, kBulk, hierarchical_tree_reduce,
+           "2 alpha + floor(log2 h) alpha' + S (beta + 2 beta' + gamma)"),
+    across("hierarchical-ring", Collective::kReduce, kBulk, hierarchical_ring_reduce,
+           "2 alpha + (h-1) alpha' + S (beta + beta' + gamma)"),
 };
 
 constexpr std::array kBroadcast = {
@@ -67,6 +94,13 @@ constexpr std::array kBroadcast = {
               "2 alpha + (n-1)/n S beta"},
     Algorithm{"direct-get", Collective::kBroadcast, kDirect, kBulk, any, direct_get_broadcast,
               "2 alpha + S beta"},
+    puts(Collective::kBroadcast, any, put_broadcast, "2 alpha + (n-1) S beta"),
+    across("hierarchical-hop", Collective::kBroadcast, kLowLatency, hierarchical_hop_broadcast,
+           "alpha + alpha' + (l-1) S beta + (h-1) S beta'"),
+    across("hierarchical-tree", Collective::kBroadcast, kBulk, hierarchical_tree_broadcast,
+           "2 alpha + floor(log2 h) alpha' + S (beta + 2 beta')"),
+    across("hierarchical-ring", Collective::kBroadcast, kBulk, hierarchical_ring_broadcast,
+           "2 alpha + (h-1) alpha' + S (beta + beta')"),
 };
 
 constexpr std::array kAllGather = {
@@ -82,6 +116,13 @@ constexpr std::array kAllGather = {
               "(n-1) alpha + (n-1)/n S beta", kRotates},
     Algorithm{"direct", Collective::kAllGather, kDirect, kBulk, any, direct_all_gather,
               "2 alpha + (n-1)/n S beta"},
+    puts(Collective::kAllGather, any, put_all_gather, "2 alpha + (n-1)/n S beta"),
+    across("hierarchical-hop", Collective::kAllGather, kLowLatency, hierarchical_hop_all_gather,
+           "2 alpha + alpha' + (h-1)/h S (l beta + beta')"),
+    across("hierarchical", Collective::kAllGather, kBulk, hierarchical_all_gather,
+           "alpha + alpha' + (h-1)/h S (beta + beta')"),
+    across("hierarchical-ring", Collective::kAllGather, kBulk, hierarchical_ring_all_gather,
+           "alpha + (h-1) alpha' + (h-1)/h S (beta + beta')"),
 };
 
 constexpr std::array kReduceScatter = {
@@ -95,6 +136,13 @@ constexpr std::array kReduceScatter = {
               "(n-1) alpha + (n-1)/n S (beta + gamma)", kRotates},
     Algorithm{"direct", Collective::kReduceScatter, kDirect, kBulk, any, direct_reduce_scatter,
               "2 alpha + (n-1)/n S (beta + gamma)"},
+    across("hierarchical-hop", Collective::kReduceScatter, kLowLatency,
+           hierarchical_hop_reduce_scatter,
+           "2 alpha + alpha' + l S (beta + gamma) + (h-1)/h S (beta' + gamma)"),
+    across("hierarchical", Collective::kReduceScatter, kBulk, hierarchical_reduce_scatter,
+           "alpha + alpha' + (l-1)/l S beta + (h-1)/h S beta' + S gamma"),
+    across("hierarchical-ring", Collective::kReduceScatter, kBulk, hierarchical_ring_reduce_scatter,
+           "alpha + (h-1) alpha' + (l-1)/l S beta + (h-1)/h S beta' + S gamma"),
 };
 
 constexpr std::array kAllToAll = {
@@ -106,6 +154,9 @@ constexpr std::array kAllToAll = {
               "(n-1) (alpha + S/n beta)", kRotates},
     Algorithm{"direct", Collective::kAllToAll, kDirect, kBulk, any, direct_all_to_all,
               "2 alpha + (n-1)/n S beta"},
+    puts(Collective::kAllToAll, any, put_all_to_all, "2 alpha + (n-1)/n S beta"),
+    across("hierarchical-hop", Collective::kAllToAll, kLowLatency, hierarchical_hop_all_to_all,
+           "2 alpha + alpha' + (h-1) l/h S (2 beta + beta')"),
 };
 
 constexpr std::array kGather = {
@@ -115,6 +166,9 @@ constexpr std::array kGather = {
               "ceil(log2 n) alpha + (n-1)/n S beta"},
     Algorithm{"direct", Collective::kGather, kDirect, kBulk, any, direct_gather,
               "2 alpha + (n-1)/n^2 S beta"},
+    puts(Collective::kGather, any, put_gather, "2 alpha + (n-1)/n S beta"),
+    across("hierarchical-hop", Collective::kGather, kLowLatency, hierarchical_hop_gather,
+           "alpha + alpha' + (h-1)/h S (beta + beta')"),
 };
 
 constexpr std::array kScatter = {
@@ -124,6 +178,9 @@ constexpr std::array kScatter = {
               "ceil(log2 n) alpha + (n-1)/n S beta"},
     Algorithm{"direct", Collective::kScatter, kDirect, kBulk, any, direct_scatter,
               "2 alpha + (n-1)/n^2 S beta"},
+    puts(Collective::kScatter, any, put_scatter, "2 alpha + (n-1)/n S beta"),
+    across("hierarchical-hop", Collective::kScatter, kLowLatency, hierarchical_hop_scatter,
+           "alpha + alpha' + (h-1)/h S (beta + beta')"),
 };
 
 constexpr std::array kSendRecv = {
@@ -131,11 +188,14 @@ constexpr std::array kSendRecv = {
               "alpha + S beta"},
     Algorithm{"direct", Collective::kSendRecv, kDirect, kBulk, pairs, direct_send_recv,
               "2 alpha + S/2 beta"},
+    puts(Collective::kSendRecv, pairs, put_send_recv, "2 alpha + S beta"),
 };
 
 constexpr std::array kBarrier = {
     Algorithm{"dissemination", Collective::kBarrier, kStaged, kBulk, any, dissemination_barrier,
               "ceil(log2 n) alpha"},
+    across("hierarchical", Collective::kBarrier, kBulk, hierarchical_barrier,
+           "2 alpha + ceil(log2 h) alpha'"),
 };
 
 }  // namespace

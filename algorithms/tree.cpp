@@ -40,10 +40,10 @@ Plan tree_broadcast(const AlgorithmParams& params) {
   Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
   const Tree tree = binary_tree(params.ranks, params.root);
   for (int c = 0; c < params.chunks; ++c) {
-    const std::vector<Slot> down = slots_down(exchange, tree);
-    start_down(plan, exchange, tree, c, down);
+    const Way down = way_down(exchange, tree);
+    start_down(plan, exchange, down, Cargo::same(c));
     for (int rank = 0; rank < params.ranks; ++rank) {
-      descend(plan, exchange, tree, rank, c, 0, down);
+      if (rank != params.root) descend(plan, exchange, down, rank, Cargo::same(c), 0);
     }
   }
   return std::move(plan).build();
@@ -56,9 +56,9 @@ Plan tree_reduce(const AlgorithmParams& params) {
   Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
   const Tree tree = binary_tree(params.ranks, params.root);
   for (int c = 0; c < params.chunks; ++c) {
-    const std::vector<Slot> up = slots_up(exchange, tree);
+    const Way up = way_up(exchange, tree);
     for (int rank = 0; rank < params.ranks; ++rank) {
-      climb(plan, exchange, tree, rank, c, 0, up, nullptr);
+      climb(plan, exchange, up, rank, Cargo::same(c), 0, nullptr);
     }
   }
   return std::move(plan).build();

@@ -6,14 +6,12 @@ namespace tessera {
 namespace {
 
 // Appends the children's slots to dsts.
-void add_children(const Tree& tree, int rank, const std::vector<Slot>& down,
-                  std::vector<Ref>& dsts) {
-  for (const int child : tree.children[rank]) dsts.push_back(down[child].ref());
+void add_children(const Way& down, int rank, std::vector<Ref>& dsts) {
+  for (const int child : down.tree.children[rank]) dsts.push_back(down.slots[child].ref());
 }
 
-void fill_children(const Exchange& exchange, const Tree& tree, int rank, StepRef step,
-                   const std::vector<Slot>& down) {
-  for (const int child : tree.children[rank]) exchange.fill(step, down[child]);
+void fill_children(const Exchange& exchange, const Way& down, int rank, StepRef step) {
+  for (const int child : down.tree.children[rank]) exchange.fill(step, down.slots[child]);
 }
 
 }  // namespace
@@ -32,57 +30,57 @@ Tree make_tree(std::vector<int> parent) {
   return tree;
 }
 
-std::vector<Slot> slots_up(Exchange& exchange, const Tree& tree) {
-  std::vector<Slot> slots(tree.parent.size());
-  for (int rank = 0; rank < static_cast<int>(slots.size()); ++rank) {
-    if (rank != tree.root) slots[rank] = exchange.slot(rank, tree.parent[rank]);
+Way way_up(Exchange& exchange, Tree tree) {
+  Way way{std::move(tree), {}};
+  way.slots.resize(way.tree.parent.size());
+  for (int rank = 0; rank < static_cast<int>(way.slots.size()); ++rank) {
+    if (rank != way.tree.root) way.slots[rank] = exchange.slot(rank, way.tree.parent[rank]);
   }
-  return slots;
+  return way;
 }
 
-std::vector<Slot> slots_down(Exchange& exchange, const Tree& tree) {
-  std::vector<Slot> slots(tree.parent.size());
-  for (int rank = 0; rank < static_cast<int>(slots.size()); ++rank) {
-    if (rank != tree.root) slots[rank] = exchange.slot(tree.parent[rank], rank);
+Way way_down(Exchange& exchange, Tree tree) {
+  Way way{std::move(tree), {}};
+  way.slots.resize(way.tree.parent.size());
+  for (int rank = 0; rank < static_cast<int>(way.slots.size()); ++rank) {
+    if (rank != way.tree.root) way.slots[rank] = exchange.slot(way.tree.parent[rank], rank);
   }
-  return slots;
+  return way;
 }
 
-void climb(PlanBuilder& plan, const Exchange& exchange, const Tree& tree, int rank, int chunk,
-           int lane, const std::vector<Slot>& up, const std::vector<Slot>* down) {
-  const bool is_root = rank == tree.root;
-  std::vector<Ref> srcs{input(rank, chunk)};
-  for (const int child : tree.children[rank]) srcs.push_back(up[child].ref());
-  std::vector<Ref> dsts{is_root ? output(rank, chunk) : up[rank].ref()};
-  if (is_root && down != nullptr) add_children(tree, rank, *down, dsts);
+void climb(PlanBuilder& plan, const Exchange& exchange, const Way& up, int rank, Cargo cargo,
+           int lane, const Way* down) {
+  const bool is_root = rank == up.tree.root;
+  const std::vector<int>& children = up.tree.children[rank];
+  std::vector<Ref> srcs{input(rank, cargo.in)};
+  for (const int child : children) srcs.push_back(up.slots[child].ref());
+  std::vector<Ref> dsts{is_root ? output(rank, cargo.out) : up.slots[rank].ref()};
+  if (is_root && down != nullptr) add_children(*down, rank, dsts);
   LaneRef steps = plan.lane(rank, lane);
-  StepRef step = tree.children[rank].empty()
-                     ? steps.copy(chunk, std::move(dsts), srcs[0])
-                     : steps.reduce(chunk, std::move(dsts), std::move(srcs));
-  for (const int child : tree.children[rank]) exchange.take(step, up[child]);
-  if (!is_root) exchange.fill(step, up[rank]);
-  if (is_root && down != nullptr) fill_children(exchange, tree, rank, step, *down);
+  StepRef step = children.empty() ? steps.copy(cargo.chunk, std::move(dsts), srcs[0])
+                                  : steps.reduce(cargo.chunk, std::move(dsts), std::move(srcs));
+  for (const int child : children) exchange.take(step, up.slots[child]);
+  if (!is_root) exchange.fill(step, up.slots[rank]);
+  if (is_root && down != nullptr) fill_children(exchange, *down, rank, step);
 }
 
-void descend(PlanBuilder& plan, const Exchange& exchange, const Tree& tree, int rank, int chunk,
-             int lane, const std::vector<Slot>& down) {
-  if (rank == tree.root) return;
+void descend(PlanBuilder& plan, const Exchange& exchange, const Way& down, int rank, Cargo cargo,
+             int lane) {
   std::vector<Ref> dsts;
-  add_children(tree, rank, down, dsts);
-  dsts.push_back(output(rank, chunk));
-  StepRef step = plan.lane(rank, lane).copy(chunk, std::move(dsts), down[rank].ref());
-  exchange.take(step, down[rank]);
-  fill_children(exchange, tree, rank, step, down);
+  add_children(down, rank, dsts);
+  dsts.push_back(output(rank, cargo.out));
+  StepRef step = plan.lane(rank, lane).copy(cargo.chunk, std::move(dsts), down.slots[rank].ref());
+  exchange.take(step, down.slots[rank]);
+  fill_children(exchange, down, rank, step);
 }
 
-void start_down(PlanBuilder& plan, const Exchange& exchange, const Tree& tree, int chunk,
-                const std::vector<Slot>& down) {
-  const int root = tree.root;
+void start_down(PlanBuilder& plan, const Exchange& exchange, const Way& down, Cargo cargo) {
+  const int root = down.tree.root;
   std::vector<Ref> dsts;
-  add_children(tree, root, down, dsts);
-  dsts.push_back(output(root, chunk));
-  StepRef step = plan.lane(root).copy(chunk, std::move(dsts), input(root, chunk));
-  fill_children(exchange, tree, root, step, down);
+  add_children(down, root, dsts);
+  dsts.push_back(output(root, cargo.out));
+  StepRef step = plan.lane(root).copy(cargo.chunk, std::move(dsts), input(root, cargo.in));
+  fill_children(exchange, down, root, step);
 }
 
 }  // namespace tessera

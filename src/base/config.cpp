@@ -19,6 +19,8 @@ constexpr int64_t kMaxTimeoutMs = 1'000'000'000;  // eleven days; keeps every po
 constexpr int64_t kMaxSpin = 1'000'000'000;
 constexpr int64_t kMaxBytes = int64_t{1} << 20;
 constexpr int64_t kMaxChannels = 64;
+constexpr int64_t kMaxSockets = 64;        // of two ranks
+constexpr int64_t kMaxSocketThreads = 16;  // as NCCL has it
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 
 using Values = std::map<std::string, std::string>;
@@ -112,6 +114,12 @@ Status set_slice(Config& config, const char* name, const std::string& text) {
   return set_size<&Config::slice_bytes>(config, name, text);
 }
 
+Status set_socket_family(Config& config, const char* name, const std::string& text) {
+  if (text != "AF_INET" && text != "AF_INET6") return bad_value(name, text, "AF_INET or AF_INET6");
+  config.socket_family = text;
+  return {};
+}
+
 Status set_debug(Config& config, const char* name, const std::string& text) {
   static constexpr std::pair<std::string_view, log::Level> kLevels[] = {
       {"NONE", log::Level::kNone}, {"VERSION", log::Level::kVersion}, {"WARN", log::Level::kWarn},
@@ -174,11 +182,18 @@ constexpr Setting kSettings[] = {
     {"TESSERA_SHARE_MEMORY", true, set_flag<&Config::share_memory>,
      number_of<&Config::share_memory>},
     {"TESSERA_SPIN", false, set_integer<&Config::spin, -1, kMaxSpin>, number_of<&Config::spin>},
+    {"TESSERA_EMULATE", true, set_text<&Config::emulate>, text_of<&Config::emulate>},
     {"NCCL_COMM_BLOCKING", false, set_integer<&Config::blocking, 0, 1>,
      number_of<&Config::blocking>},
     {"NCCL_SOCKET_IFNAME", false, set_text<&Config::socket_ifname>,
      text_of<&Config::socket_ifname>},
+    {"NCCL_SOCKET_FAMILY", false, set_socket_family, text_of<&Config::socket_family>},
+    {"NCCL_SOCKET_NTHREADS", false, set_integer<&Config::socket_threads, 1, kMaxSocketThreads>,
+     number_of<&Config::socket_threads>},
+    {"NCCL_NSOCKS_PERTHREAD", false, set_integer<&Config::sockets_per_thread, 1, kMaxSockets>,
+     number_of<&Config::sockets_per_thread>},
     {"NCCL_COMM_ID", false, set_text<&Config::comm_id>, text_of<&Config::comm_id>},
+    {"NCCL_HOSTID", false, set_text<&Config::host_id>, text_of<&Config::host_id>},
     {"NCCL_DEBUG", false, set_debug, debug_of},
     {"NCCL_DEBUG_FILE", false, set_text<&Config::debug_file>, text_of<&Config::debug_file>},
 };
@@ -236,6 +251,13 @@ Result<Config> Config::from_environment() {
       return status;
     }
   }
+  if (config.sockets_per_peer() > kMaxSockets) {
+    return Status::error(Code::kInvalidUsage,
+                         "NCCL_SOCKET_NTHREADS={} times NCCL_NSOCKS_PERTHREAD={} is {} sockets "
+                         "between two ranks; at most {} are allowed",
+                         config.socket_threads, config.sockets_per_thread,
+                         config.sockets_per_peer(), kMaxSockets);
+  }
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
     config.cache_home = cache;
   } else if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
@@ -254,6 +276,10 @@ std::vector<std::pair<std::string, std::string>> Config::shared_settings() const
   shared.emplace_back("NCCL_TOPO_FILE (contents)", topology_digest);
   shared.emplace_back("NCCL_GRAPH_FILE (contents)", graph_digest);
   return shared;
+}
+
+int Config::sockets_per_peer() const {
+  return std::max(socket_threads, 1) * std::max(sockets_per_thread, 1);
 }
 
 void Config::log_changes(int rank) const {

@@ -28,6 +28,8 @@ struct Config {
   bool share_memory = true;
   // TESSERA_SPIN: looks at a counter before yielding; -1: by ranks and cores
   int spin = -1;
+  // TESSERA_EMULATE: the links between ranks behave as described (docs/emulated.md); "": as they are
+  std::string emulate;
   std::string nccl_algorithms;  // NCCL_ALGO
   std::string nccl_protocols;   // NCCL_PROTO
   // TESSERA_PROFILE: file of measured times, "none", or "": this machine's, if there is one
@@ -44,10 +46,17 @@ struct Config {
   // What is in use, in words or digits; set when a communicator is made.
   std::string profile_digest = "none", plugin_in_use = "none";
   std::string topology_digest = "none", graph_digest = "none";
-  std::string cache_home;                // XDG_CACHE_HOME, or HOME/.cache
-  int blocking = -1;                     // NCCL_COMM_BLOCKING: -1 unset
-  std::string socket_ifname;             // NCCL_SOCKET_IFNAME
-  std::string comm_id;                   // NCCL_COMM_ID host:port
+  std::string cache_home;     // XDG_CACHE_HOME, or HOME/.cache
+  int blocking = -1;          // NCCL_COMM_BLOCKING: -1 unset
+  std::string socket_ifname;  // NCCL_SOCKET_IFNAME
+  // NCCL_SOCKET_FAMILY: AF_INET or AF_INET6; "": both
+  std::string socket_family;
+  // NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD sockets connect two ranks; -1: choose. One
+  // thread serves them all, so only the product has a meaning.
+  int socket_threads = -1, sockets_per_thread = -1;
+  std::string comm_id;  // NCCL_COMM_ID host:port
+  // NCCL_HOSTID: ranks with equal ones share memory, others do not; "": this host's
+  std::string host_id;
   log::Level debug = log::Level::kWarn;  // NCCL_DEBUG
   std::string debug_file;                // NCCL_DEBUG_FILE
 
@@ -56,6 +65,9 @@ struct Config {
   // The settings that all ranks must share, as (variable, value) texts in a fixed order; compared
   // at init.
   std::vector<std::pair<std::string, std::string>> shared_settings() const;
+
+  // Sockets between two ranks, 1 to 64 after from_environment().
+  int sockets_per_peer() const;
 
   // One INFO line for each setting that differs from its default, and one for each that has no
   // effect.

@@ -1,8 +1,8 @@
-// How the ranks of a communicator find each other, on one host.
+// How the ranks of a communicator find each other.
 //
-//   create_unique_id   opens a listening TCP socket (loopback unless NCCL_SOCKET_IFNAME names an
-//   interface) and a root thread that
-//                      serves one rendezvous, then ends. The id holds address, a 128-bit random
+//   create_unique_id   opens a listening TCP socket (on an interface that NCCL_SOCKET_IFNAME names,
+//                      else the first that leads out of this host, else loopback) and a root thread
+//                      that serves one rendezvous, then ends. The id holds address, a 128-bit random
 //                      secret and a version. With NCCL_COMM_ID the id only says where: rank 0 hosts
 //                      the root there when it joins, and the secret follows from the address, so
 //                      that every process may make the id for itself.
@@ -19,7 +19,7 @@
 // config.timeout. After a failure it tells late comers the reason for five seconds.
 //
 // Errors of join: kInvalidArgument (garbage id, rank out of range), kInvalidUsage (ranks disagree:
-// number taken twice, sizes, versions, settings, hosts), kRemote (root or a rank gone), kTimeout
+// number taken twice, sizes, versions, settings), kRemote (root or a rank gone), kTimeout
 // (names the missing ranks), kSystem.
 #pragma once
 
@@ -33,6 +33,7 @@
 #include "base/deadline.h"
 #include "base/status.h"
 #include "comm/fd_mailbox.h"
+#include "transports/tcp/listener.h"
 
 namespace tessera {
 
@@ -50,6 +51,9 @@ struct Member {
   uint64_t pid_namespace = 0;  // `pid` means something only to processes with the same one
   char host_name[64] = {};
   char socket_name[64] = {};  // abstract Unix datagram socket of this rank's FdMailbox
+  // where ranks of other hosts reach this one
+  int32_t endpoint_count = 0;
+  std::array<tcp::Endpoint, tcp::kMaxEndpoints> endpoints{};
 };
 
 struct JoinOptions {
@@ -63,6 +67,8 @@ struct Membership {
   std::vector<Member> members;         // by rank
   std::array<uint8_t, 16> secret{};    // of this communicator; authenticates fd messages
   std::unique_ptr<FdMailbox> mailbox;  // this rank's, already bound
+  // Of this rank, for ranks of other hosts; an error matters only where there are any.
+  Result<tcp::Listener> listener = Status(Code::kSystem, "this rank did not listen");
 };
 
 Result<UniqueId> create_unique_id(const Config& config);

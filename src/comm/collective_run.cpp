@@ -45,7 +45,7 @@ Status CollectiveRun::begin(const Call& call) {
     call_.send = call.send;
     call_.recv = call.recv;
     record_ = repeated_record(record_);
-    core_.area().calls.write(record_.number, record_);
+    write_record();
     set_own_buffers();
     run_.restart(repeatable_->next_pass, record_.fingerprint);
     repeatable_->next_pass += run_.passes();
@@ -56,7 +56,7 @@ Status CollectiveRun::begin(const Call& call) {
   call_ = call;
   status_ = {};
   record_ = next_record(record_, call);
-  core_.area().calls.write(record_.number, record_);
+  write_record();
   const size_t block_bytes = call.count * size_of(call.type);
   if (block_bytes == 0 && call.collective != Collective::kBarrier) {
     run_.start({}, {});  // nothing to do; peers see the call by its record
@@ -70,6 +70,12 @@ Status CollectiveRun::begin(const Call& call) {
   else
     begin_bulk();
   return status_;
+}
+
+void CollectiveRun::write_record() {
+  CallLog& log = core_.area().calls;
+  log.write(record_.number, record_);
+  core_.share(log.written(record_.number).data(), log.written(record_.number).size());
 }
 
 void CollectiveRun::set_own_buffers() {
@@ -96,6 +102,7 @@ void CollectiveRun::begin_bulk() {
   const size_t block = call_.count * size_of(call_.type);
   const int in = input_blocks(call_.collective, core_.ranks, call_.root, core_.rank);
   const int out = output_blocks(call_.collective, core_.ranks, call_.root, core_.rank);
+  if (core_.ports) core_.ports->expect(call_.recv, block * out);
   rendezvous_.start(core_.area().board, ++announcements_, parties_, -1, record_,
                     sharing_.note(in > 0 ? call_.send : nullptr, block * in),
                     sharing_.note(out > 0 ? call_.recv : nullptr, block * out), call_.scalar);
@@ -126,6 +133,10 @@ Status CollectiveRun::choose_bulk_plan() {
   if (choice.algorithm->reach == Reach::kDirect) {
     if (Status s = visit_.begin(); !s.ok()) return s;
     for (size_t i = 0; i < parties_.size(); ++i) {
+      if (core_.elsewhere(parties_[i].rank)) {
+        outputs_[parties_[i].rank] = {kUserMemory, host::kBehindPort};
+        continue;
+      }
       const Announcement& theirs = rendezvous_.announcement(i);
       inputs_[parties_[i].rank] = sharing_.place(parties_[i].rank, theirs.input);
       outputs_[parties_[i].rank] = sharing_.place(parties_[i].rank, theirs.output);
@@ -151,7 +162,8 @@ void CollectiveRun::start(LinkedPlan& plan) {
   space_.reserve(program.max_operands);
   const size_t output_bytes = call_.count * element_bytes *
                               output_blocks(call_.collective, core_.ranks, call_.root, core_.rank);
-  space_.bind(core_.doorbells.data(), reduction_.prepare(call_, core_.ranks), element_bytes,
+  space_.bind(core_.ways.data(), core_.ports != nullptr, reduction_.prepare(call_, core_.ranks),
+              element_bytes,
               streamed_from(call_.collective, core_.site, output_bytes, in_place(output_bytes)));
   run_.start(program, {plan.regions.data(), inputs_.data(), outputs_.data(), plan.seen.data(),
                        plan.next_pass, record_.fingerprint, call_.count, slices.elements,
@@ -161,6 +173,7 @@ void CollectiveRun::start(LinkedPlan& plan) {
 }
 
 Progress CollectiveRun::advance(int spins) {
+  core_.progress();
   if (stage_ == Stage::kRunning) return finish_step(run_.advance(space_, spins));
   if (stage_ == Stage::kIdle) return status_.ok() ? Progress::kDone : Progress::kFailed;
   Result<bool> met = rendezvous_.advance(spins);
@@ -172,12 +185,15 @@ Progress CollectiveRun::advance(int spins) {
 }
 
 Progress CollectiveRun::finish_step(Progress progress) {
+  core_.progress();
   switch (progress) {
     case Progress::kBlocked:
       return progress;
     case Progress::kDone:
+      if (core_.ports && !core_.ports->flushed()) return Progress::kBlocked;
       stage_ = Stage::kIdle;
       visit_.end();
+      if (core_.ports) core_.ports->forget();
       return progress;
     case Progress::kMismatch:
       return fail(core_.health->raise(mismatch()));
@@ -193,6 +209,7 @@ void CollectiveRun::abandon() {
   repeatable_ = nullptr;
   stage_ = Stage::kIdle;
   visit_.end();
+  if (core_.ports) core_.ports->retract();
 }
 
 Progress CollectiveRun::fail(Status status) {

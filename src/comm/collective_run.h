@@ -65,6 +65,7 @@ class CollectiveRun {
   Progress finish_step(Progress progress);
   Status disagreement(int peer) const;
   void set_own_buffers();
+  void write_record();
 
   Core& core_;
   PlanStore& plans_;

@@ -7,9 +7,13 @@
 #include <vector>
 
 #include "base/config.h"
+#include "base/nap.h"
 #include "comm/fd_mailbox.h"
 #include "comm/health.h"
+#include "comm/ports.h"
 #include "comm/segment_layout.h"
+#include "exec/host_space.h"
+#include "transports/emulated/links.h"
 #include "transports/peer.h"
 #include "transports/shm/segment.h"
 #include "tuner/tuner.h"
@@ -43,14 +47,20 @@ struct Core {
   SegmentView view;
   std::unique_ptr<Health> health;
   std::unique_ptr<FdMailbox> mailbox;
-  std::vector<Doorbell*> doorbells;  // by rank
-  bool one_process = false;          // all ranks in this process
+  std::vector<Way> ways;                            // by rank
+  std::vector<Fd> pokes;                            // what ways[].poke name
+  std::shared_ptr<const emulated::Links> emulated;  // null: links are what they are
+  std::vector<Doorbell*> doorbells;                 // by rank, for what emulates them
+  std::unique_ptr<Ports> ports;                     // null: every rank is reached by load and store
+  mutable Alarm alarm;                              // of the thread that waits for the ports
+  bool one_process = false;                         // all ranks in this process
   // every pair may read and write each other's memory through the kernel
   bool single_copy = false;
   Site site;
   Tuning tuning;
   std::unique_ptr<Tuner> tuner;       // of collectives
-  std::unique_ptr<Tuner> pair_tuner;  // of a send and its receive
+  std::unique_ptr<Tuner> pair_tuner;  // of a send and its receive on one host
+  std::unique_ptr<Tuner> far_tuner;   // of the same between hosts; null: there is one only
   // Looks at an unmet wait before other work or a yield; more if nobody who is waited for needs
   // this rank's processor to go on; yields before a sleep.
   int spins = 0, patience = 0, yields = 0;
@@ -59,10 +69,49 @@ struct Core {
   std::vector<uint64_t> set_up;
 
   RankArea& area() const { return view.rank(rank); }
-  // How user buffers can be reached, `mapped` telling whether peers can map them.
+  // How user buffers of all ranks, or of a peer, can be reached, `mapped` telling whether they are
+  // mapped.
   Access access(bool mapped) const {
+    if (ports) return ports->any_elsewhere() && single_copy ? Access::kPut : Access::kNone;
     if (mapped) return Access::kMapped;
     return single_copy ? Access::kSingleCopy : Access::kNone;
+  }
+  Access access_to(int peer, bool mapped) const {
+    if (ways[peer].port != nullptr) return elsewhere(peer) ? Access::kPut : Access::kNone;
+    if (mapped) return Access::kMapped;
+    return single_copy ? Access::kSingleCopy : Access::kNone;
+  }
+  void ring(int peer) const {
+    if (ways[peer].doorbell->ring()) poke(ways[peer].poke);
+  }
+  void ring_all() const {
+    for (int peer = 0; peer < ranks; ++peer) ring(peer);
+  }
+  Tuner& tuner_of_pair(int peer) const { return elsewhere(peer) ? *far_tuner : *pair_tuner; }
+  bool elsewhere(int peer) const { return ports && ports->elsewhere(peer); }
+  // The ranks of this host, the own included.
+  std::vector<int> neighbours() const {
+    std::vector<int> here;
+    for (int peer = 0; peer < ranks; ++peer) {
+      if (!elsewhere(peer)) here.push_back(peer);
+    }
+    return here;
+  }
+  // What this rank stored for peers to see becomes known on other hosts, too (see Ports).
+  void share(const void* from, size_t bytes) const {
+    if (ports) ports->share(from, bytes);
+  }
+  void share(int peer, const void* from, size_t bytes) const {
+    if (ports) ports->share(peer, from, bytes);
+  }
+  void share_value(int peer, const Counter& counter) const {
+    if (ports) ports->share_value(peer, counter);
+  }
+  // Takes in what came and sends what is posted.
+  bool progress() const { return ports && ports->progress(); }
+  // Keeps other threads from the ports.
+  std::unique_lock<std::mutex> enter() const {
+    return ports ? ports->enter() : std::unique_lock<std::mutex>();
   }
   // Tells peers, and is_neighbour(), where this rank runs.
   void mark_processor() {
@@ -71,7 +120,9 @@ struct Core {
   }
   // The rank last ran on this one's processor.
   bool is_neighbour(int peer) const { return view.rank(peer).processor.is(processor); }
-  bool same_process(int peer) const { return peers[peer].process == peers[rank].process; }
+  bool same_process(int peer) const {
+    return !elsewhere(peer) && peers[peer].process == peers[rank].process;
+  }
 };
 
 }  // namespace tessera

@@ -1,6 +1,6 @@
 #include "comm/exchange.h"
 
-#include "comm/idle.h"
+#include "comm/sleep.h"
 
 namespace tessera {
 namespace {
@@ -18,6 +18,14 @@ uint64_t occasion_of(std::span<const int> members, const char* what) {
 
 Status Exchange::gather(std::span<const int> members, const void* mine, void* all, size_t bytes,
                         const char* what, Deadline deadline) {
+  const auto inside = core_.enter();
+  const Status status = gather_inside(members, mine, all, bytes, what, deadline);
+  if (core_.ports && !core_.health->good()) core_.ports->spread_error();
+  return status;
+}
+
+Status Exchange::gather_inside(std::span<const int> members, const void* mine, void* all,
+                               size_t bytes, const char* what, Deadline deadline) {
   const uint64_t occasion = occasion_of(members, what);
   for (const int peer : members) {
     if (peer == core_.rank) continue;
@@ -28,7 +36,10 @@ Status Exchange::gather(std::span<const int> members, const void* mine, void* al
     std::memcpy(box.payload.data(), mine, bytes);
     box.posted.counter.publish(1);
     ++posted_[peer];
-    core_.doorbells[peer]->ring();
+    core_.share(peer, &box.occasion, sizeof box.occasion);
+    core_.share(peer, box.payload.data(), bytes);
+    core_.share_value(peer, box.posted.counter);
+    core_.ring(peer);
   }
   for (size_t i = 0; i < members.size(); ++i) {
     auto* to = static_cast<std::byte*>(all) + i * bytes;
@@ -46,24 +57,32 @@ Status Exchange::gather(std::span<const int> members, const void* mine, void* al
       if (ours) std::memcpy(to, box.payload.data(), bytes);
       box.taken.counter.publish(1);
       ++taken_[peer];
-      core_.doorbells[peer]->ring();
+      core_.share_value(peer, box.taken.counter);
+      core_.ring(peer);
     }
   }
+  if (core_.ports)
+    core_.ports->flush(std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::max<std::chrono::nanoseconds>(deadline.left(), std::chrono::milliseconds(1))));
   return {};
 }
 
 // After a failure: messages that were not taken would be taken for those of a later try.
 void Exchange::revoke(std::span<const int> members) {
+  const auto inside = core_.enter();
   for (const int peer : members) {
     if (peer == core_.rank) continue;
     SetupBox& box = core_.view.pair(peer, core_.rank).setup;
-    if (!box.taken.counter.reached(posted_[peer])) box.revoked.counter.publish_value(posted_[peer]);
+    if (box.taken.counter.reached(posted_[peer])) continue;
+    box.revoked.counter.publish_value(posted_[peer]);
+    core_.share_value(peer, box.revoked.counter);
   }
 }
 
 Status Exchange::await(const Counter& counter, uint64_t target, int peer, const char* what,
                        Deadline deadline) {
   Idle idle(core_.yields);
+  core_.progress();
   for (int i = 0; i < core_.spins; ++i) {
     if (counter.reached(target)) return {};
     pause();
@@ -71,14 +90,18 @@ Status Exchange::await(const Counter& counter, uint64_t target, int peer, const 
   while (!counter.reached(target)) {
     if (idle.next() == Idle::Action::kYield) {
       yield();
+      if (core_.progress()) idle.reset();
       continue;
     }
-    Doorbell* const own[] = {core_.doorbells[core_.rank]};
-    Idle::sleep(own, [&] { return counter.value() >= target; });
+    const Core* const own[] = {&core_};
+    sleep_until_rung(own, [&] { return core_.progress() || counter.value() >= target; });
+    core_.progress();
     // Who ended may have done its part before: the counter is looked at after its end was seen.
     const bool dead = core_.health->peer_dead(peer);
     const bool left = core_.view.rank(peer).left.raised();
     if (counter.reached(target)) return {};
+    if (const std::string* why = dead ? core_.health->connection_lost(peer) : nullptr)
+      return Status::error(Code::kRemote, "{}: {}: {}", core_.health->who(), what, *why);
     if (dead) {
       return Status::error(Code::kRemote, "{}: {}: the process of rank {} has ended",
                            core_.health->who(), what, peer);

@@ -46,6 +46,8 @@ class Exchange {
  private:
   Status gather(std::span<const int> members, const void* mine, void* all, size_t bytes,
                 const char* what, Deadline deadline);
+  Status gather_inside(std::span<const int> members, const void* mine, void* all, size_t bytes,
+                       const char* what, Deadline deadline);
   void revoke(std::span<const int> members);
   Status await(const Counter& counter, uint64_t target, int peer, const char* what,
                Deadline deadline);

@@ -6,7 +6,7 @@
 
 #include "comm/batch.h"
 #include "comm/host_communicator.h"
-#include "comm/idle.h"
+#include "comm/sleep.h"
 #include "comm/watch.h"
 
 namespace tessera {
@@ -32,8 +32,8 @@ Status wait_for(CollectiveRun& run, Core& core, Progress progress) {
       yield();
       progress = run.advance(core.spins);
     } else {
-      Doorbell* const own[] = {core.doorbells[core.rank]};
-      Idle::sleep(own, [&] {
+      const Core* const own[] = {&core};
+      sleep_until_rung(own, [&] {
         progress = run.advance(0);
         return progress != Progress::kBlocked || run.moved() != moved || !core.health->good();
       });
@@ -46,16 +46,27 @@ Status wait_for(CollectiveRun& run, Core& core, Progress progress) {
   return run.status();
 }
 
+// After an error, before the thread leaves: ranks of other hosts learn of it, too.
+void spread(Core& core) {
+  if (core.ports) core.ports->spread_error();
+}
+
 Status run_collective(HostCommunicator& comm, const Call& call) {
   Core& core = comm.core();
   CollectiveRun& run = comm.collective();
+  const auto inside = core.enter();
   if (!core.health->good()) return core.health->status();
-  if (Status s = run.begin(call); !s.ok()) return core.health->raise(s);
+  if (Status s = run.begin(call); !s.ok()) {
+    s = core.health->raise(s);
+    spread(core);
+    return s;
+  }
   const Progress progress = run.advance(core.spins);
   if (progress == Progress::kDone) return {};
   Status status = wait_for(run, core, progress);
   if (!status.ok()) {
     run.abandon();
+    spread(core);
     await_visitors(core);
   }
   return status;
@@ -74,9 +85,9 @@ bool all_done(const Batches& batches) {
 }
 
 void sleep_on(const Batches& batches) {
-  std::vector<Doorbell*> doorbells;
-  for (Batch* batch : batches) doorbells.push_back(batch->core().doorbells[batch->core().rank]);
-  Idle::sleep(doorbells, [&] { return advance_all(batches); });
+  std::vector<const Core*> cores;
+  for (Batch* batch : batches) cores.push_back(&batch->core());
+  sleep_until_rung(cores, [&] { return advance_all(batches); });
   for (Batch* batch : batches) batch->look();
 }
 
@@ -117,11 +128,18 @@ Status execute(std::span<const Work> works) {
     if (!batch.open()) batches.push_back(&batch);
     batch.add(work.call);
   }
+  std::vector<std::unique_lock<std::mutex>> inside;
+  for (Batch* batch : batches) {
+    if (batch->core().ports) inside.push_back(batch->core().enter());
+  }
   run_batches(batches);
   Status first;
   for (Batch* batch : batches) {
     Status status = batch->close();
-    if (!status.ok()) await_visitors(batch->core());
+    if (!status.ok()) {
+      spread(batch->core());
+      await_visitors(batch->core());
+    }
     if (first.ok()) first = std::move(status);
   }
   return first;

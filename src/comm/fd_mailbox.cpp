@@ -11,7 +11,7 @@
 #include <cstring>
 #include <span>
 
-#include "comm/bootstrap/keyed_hash.h"
+#include "base/keyed_hash.h"
 
 namespace tessera {
 namespace {
@@ -212,7 +212,7 @@ Status FdMailbox::drain() {
     }
     const Header& header = received.header;
     const bool genuine = received.bytes == sizeof header && header.magic == kMagic &&
-                         bootstrap::equal_in_constant_time(header.secret, secret_);
+                         equal_in_constant_time(header.secret, secret_);
     if (!genuine) continue;
     if (received.fds.size() == 1) {
       kept_.push_back({header.sender, header.tag, std::move(received.fds.front())});

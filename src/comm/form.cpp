@@ -1,20 +1,22 @@
 #include "comm/form.h"
 
 #include <sched.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 
+#include "base/keyed_hash.h"
 #include "base/log.h"
-#include "comm/bootstrap/keyed_hash.h"
 #include "comm/communicator.h"
 #include "comm/exchange.h"
 #include "comm/idle.h"
+#include "comm/network.h"
 #include "sync/barrier.h"
 #include "transports/cma/cma.h"
+#include "transports/emulated/description.h"
 
 namespace tessera {
 namespace {
@@ -32,12 +34,12 @@ cpu_set_t usable_cores() {
 // Where every rank can have a core of its own, waiting ranks spin for some microseconds between
 // yields (the scheduler may have put two on one core all the same); else they give the core away
 // almost at once (I10).
-void choose_patience(Core& core, int cores) {
-  const bool enough_cores = core.ranks <= cores;
+void choose_patience(Core& core, bool enough_cores, int cores) {
   core.site = {core.ranks, !enough_cores, cores};
   core.spins = core.config.spin >= 0 ? core.config.spin : (enough_cores ? 100 : 3);
   core.patience = enough_cores ? 0 : 200;
   core.yields = 60;
+  if (core.ports) core.spins = core.patience = 0;  // a look at a port is one at all counters
 }
 
 // Memory for everything before the arenas, before anybody touches it.
@@ -46,46 +48,56 @@ Status commit_areas(const Fd& fd, int ranks) {
   return shm::commit(fd, 0, layout.arena_offset(0));
 }
 
-// From rank 0, as long as it lives.
-Result<Fd> receive_segment(Core& core, const Liveness& liveness, Deadline deadline) {
+// From the host's first rank, as long as it lives.
+Result<Fd> receive_segment(Core& core, int first, const Liveness& liveness, Deadline deadline) {
   for (;;) {
     const Deadline soon = Deadline::after(
         std::min<std::chrono::nanoseconds>(deadline.left(), std::chrono::milliseconds(100)));
-    Result<Fd> received = core.mailbox->receive(0, kSegmentTag, soon);
+    Result<Fd> received = core.mailbox->receive(first, kSegmentTag, soon);
     if (received.ok() || received.status().code() != Code::kTimeout || deadline.passed())
       return received;
-    if (liveness.dead(0)) {
+    if (liveness.dead(first)) {
       return Status::error(Code::kRemote,
-                           "rank {}: the process of rank 0 ended during initialisation", core.rank);
+                           "rank {}: the process of rank {} ended during initialisation", core.rank,
+                           first);
     }
   }
 }
 
+// The host's first rank makes the segment and passes it on.
 Status share_segment(Core& core, const Liveness& liveness, Deadline deadline) {
   Fd fd;
-  if (core.rank == 0) {
-    Result<Fd> made = shm::create(SegmentView::bytes(core.ranks, arena_bytes(core.ranks)));
+  const std::vector<int> here = core.neighbours();
+  if (core.rank == here.front()) {
+    Result<Fd> made = shm::create(SegmentView::bytes(core.ranks, arena_bytes(core.ranks)) +
+                                  emulation_bytes(core));
     if (!made.ok()) return made.status();
     fd = std::move(made).value();
     if (Status s = commit_areas(fd, core.ranks); !s.ok()) return s;
-    for (int peer = 1; peer < core.ranks; ++peer) {
+    for (int peer : here) {
+      if (peer == core.rank) continue;
       if (Status s = core.mailbox->send(core.socket_names[peer], fd.get(), kSegmentTag, deadline);
           !s.ok())
         return s;
     }
   } else {
-    Result<Fd> received = receive_segment(core, liveness, deadline);
+    Result<Fd> received = receive_segment(core, here.front(), liveness, deadline);
     if (!received.ok()) return received.status();
     fd = std::move(received).value();
   }
   Result<std::shared_ptr<shm::Segment>> segment = shm::attach(std::move(fd));
   if (!segment.ok()) return segment.status();
   core.segment = std::move(segment).value();
-  core.view = SegmentView(core.segment->base(), core.ranks, arena_bytes(core.ranks));
-  if (core.segment->bytes() < SegmentView::bytes(core.ranks, arena_bytes(core.ranks)))
+  if (core.segment->bytes() <
+      SegmentView::bytes(core.ranks, arena_bytes(core.ranks)) + emulation_bytes(core))
     return Status::error(Code::kInternal, "shared segment is smaller than its layout");
+  std::vector<std::byte*> bases;
   for (int rank = 0; rank < core.ranks; ++rank)
-    core.doorbells.push_back(&core.view.rank(rank).doorbell);
+    bases.push_back(core.elsewhere(rank) ? core.ports->mirror() : core.segment->base());
+  core.view = SegmentView(core.segment->base(), bases, arena_bytes(core.ranks));
+  for (int rank = 0; rank < core.ranks; ++rank)
+    core.ways.push_back({&core.view.rank(rank).doorbell});
+  if (core.ports) core.ports->set_segment(core.segment->base());
   return {};
 }
 
@@ -97,12 +109,40 @@ struct Greeting {
 };
 static_assert(sizeof(Greeting) <= sizeof(SetupBox::payload));
 
+Status emulate(Core& core, bool several_hosts) {
+  if (several_hosts) {
+    return Status::error(Code::kInvalidUsage,
+                         "TESSERA_EMULATE=\"{}\": the ranks run on several hosts; links can be "
+                         "emulated between ranks of one host only",
+                         core.config.emulate);
+  }
+  Result<emulated::Links> links = emulated::links_of(core.config.emulate, core.ranks);
+  if (!links.ok()) return links.status();
+  core.emulated = std::make_shared<const emulated::Links>(std::move(links).value());
+  return {};
+}
+
+// The hosts of the description, and what lies between them.
+void describe_emulated(const emulated::Links& links, Site& site) {
+  site.hosts = count_hosts(links.hosts);
+  if (site.hosts == 1) return;
+  site.host_of = links.hosts;
+  for (int rank = 1; rank < links.ranks; ++rank) {
+    if (links.hosts[rank] == links.hosts[0]) continue;
+    site.network.latency = static_cast<double>(links.way(0, rank).latency.count()) / 1e3;
+    site.network.bandwidth = links.rate(0, rank) * 1e3;
+    return;
+  }
+}
+
 Status make_tuners(Core& core) {
   Result<std::unique_ptr<TunerPlugin>> plugin =
       TunerPlugin::create(core.tuning.plugin, core.id, core.ranks);
   if (!plugin.ok()) return plugin.status();
   Site pair = core.site;
   pair.ranks = 2;
+  pair.hosts = 1;
+  pair.host_of = {};
   Result<Tuner> all =
       Tuner::create(core.site, core.config, core.tuning.profile, std::move(plugin).value());
   if (!all.ok()) return all.status();
@@ -110,6 +150,12 @@ Status make_tuners(Core& core) {
   if (!two.ok()) return two.status();
   core.tuner = std::make_unique<Tuner>(std::move(all).value());
   core.pair_tuner = std::make_unique<Tuner>(std::move(two).value());
+  if (core.site.hosts == 1) return {};
+  pair.hosts = 2;
+  pair.host_of = {0, 1};
+  Result<Tuner> far = Tuner::create(pair, core.config, nullptr);
+  if (!far.ok()) return far.status();
+  core.far_tuner = std::make_unique<Tuner>(std::move(far).value());
   return {};
 }
 
@@ -120,14 +166,35 @@ Status probe_machine(Core& core, Exchange& exchange, Deadline deadline) {
   Greeting mine{reinterpret_cast<uint64_t>(&word), 0, usable_cores()};
   Result<std::vector<Greeting>> all = exchange.all_gather(everyone, mine, "init", deadline);
   if (!all.ok()) return all.status();
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  for (const Greeting& greeting : all.value()) CPU_OR(&cores, &cores, &greeting.cores);
-  choose_patience(core, CPU_COUNT(&cores));
+  struct Host {
+    int number;
+    cpu_set_t cores;
+    int ranks = 0;
+  };
+  std::vector<int> host_of;
+  std::map<uint64_t, Host> hosts;
+  for (int rank = 0; rank < core.ranks; ++rank) {
+    auto [at, fresh] =
+        hosts.try_emplace(core.members[rank].host, Host{static_cast<int>(hosts.size()), {}, 0});
+    host_of.push_back(at->second.number);
+    if (fresh) CPU_ZERO(&at->second.cores);
+    CPU_OR(&at->second.cores, &at->second.cores, &all.value()[rank].cores);
+    ++at->second.ranks;
+  }
+  bool enough = true;
+  int cores = 0;
+  for (const auto& [id, host] : hosts) {
+    enough = enough && host.ranks <= CPU_COUNT(&host.cores);
+    cores += CPU_COUNT(&host.cores);
+  }
+  choose_patience(core, enough, cores);
+  core.site.hosts = static_cast<int>(hosts.size());
+  if (hosts.size() > 1) core.site.host_of = std::move(host_of);
+  if (core.emulated) describe_emulated(*core.emulated, core.site);
   if (Status s = make_tuners(core); !s.ok()) return s;
   bool possible = core.config.single_copy;
   for (int peer = 0; possible && peer < core.ranks; ++peer) {
-    if (!core.same_process(peer))
+    if (!core.same_process(peer) && !core.elsewhere(peer))
       possible = cma::probe(core.peers[peer], all.value()[peer].probe_address);
   }
   mine.single_copy = possible ? 1 : 0;
@@ -157,15 +224,29 @@ Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOp
   }
   core->mailbox = std::move(membership.mailbox);
   core->mailbox->set_secret(membership.secret, rank);
-  core->id = bootstrap::short_hash(
+  core->id = short_hash(
       {reinterpret_cast<const char*>(membership.secret.data()), membership.secret.size()});
-  choose_patience(*core, 1);
-  Result<Liveness> liveness = Liveness::watch(membership.members, rank);
+  core->members = std::move(membership.members);
+  choose_patience(*core, core->ranks == 1, 1);
+  const std::vector<bool> others = elsewhere(core->members, rank);
+  const bool several_hosts = std::find(others.begin(), others.end(), true) != others.end();
+  if (!core->config.emulate.empty()) {
+    if (Status s = emulate(*core, several_hosts); !s.ok()) return s;
+  }
+  if (several_hosts || core->emulated) {
+    Result<std::unique_ptr<Ports>> ports = Ports::create(rank, others, arena_bytes(core->ranks));
+    if (!ports.ok()) return ports.status();
+    core->ports = std::move(ports).value();
+  }
+  Result<Liveness> liveness = Liveness::watch(core->members, rank);
   if (!liveness.ok()) return liveness.status();
   if (Status s = share_segment(*core, liveness.value(), deadline); !s.ok()) return s;
+  if (core->emulated) open_emulated_ports(*core);
+  if (several_hosts) {
+    if (Status s = open_ports(*core, std::move(membership), deadline); !s.ok()) return s;
+  }
   core->health = std::make_unique<Health>(core->view, rank, core->ranks, options.name,
-                                          std::move(liveness).value());
-  core->members = std::move(membership.members);
+                                          std::move(liveness).value(), core->ports.get());
   Exchange exchange(*core);
   if (Status s = probe_machine(*core, exchange, deadline); !s.ok()) return s;
   core->set_up = exchange.counts();
@@ -173,50 +254,6 @@ Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOp
             core->one_process ? ", all in one process" : "",
             core->single_copy ? "single copies through the kernel" : "no single copies");
   return core;
-}
-
-namespace {
-
-struct ChildHello {
-  std::array<uint8_t, 16> secret;  // the first member's counts
-  Member member;
-};
-static_assert(sizeof(ChildHello) <= sizeof(SetupBox::payload));
-
-}  // namespace
-
-Result<std::unique_ptr<Core>> form_child(Core& parent, Exchange& exchange,
-                                         const std::vector<int>& members, const char* what,
-                                         const CommOptions& options, Deadline deadline) {
-  Result<std::unique_ptr<FdMailbox>> mailbox = FdMailbox::create();
-  if (!mailbox.ok()) return mailbox.status();
-  ChildHello mine{};
-  if (getrandom(mine.secret.data(), mine.secret.size(), 0) !=
-      static_cast<ssize_t>(mine.secret.size())) {
-    return Status::error(Code::kSystem, "getrandom: {}", std::strerror(errno));
-  }
-  mine.member = parent.members[parent.rank];
-  const std::string& name = mailbox.value()->name();
-  std::memset(mine.member.socket_name, 0, sizeof(mine.member.socket_name));
-  std::memcpy(mine.member.socket_name, name.data(),
-              std::min(name.size(), sizeof(mine.member.socket_name) - 1));
-  std::vector<int> sorted = members;
-  std::sort(sorted.begin(), sorted.end());
-  Result<std::vector<ChildHello>> all = exchange.all_gather(sorted, mine, what, deadline);
-  if (!all.ok()) return all.status();
-
-  Membership membership;
-  membership.mailbox = std::move(mailbox).value();
-  int rank = -1;
-  for (size_t i = 0; i < members.size(); ++i) {
-    const auto at = std::lower_bound(sorted.begin(), sorted.end(), members[i]) - sorted.begin();
-    const ChildHello& hello = all.value()[static_cast<size_t>(at)];
-    if (i == 0) membership.secret = hello.secret;
-    membership.members.push_back(hello.member);
-    membership.members.back().rank = static_cast<int32_t>(i);
-    if (members[i] == parent.rank) rank = static_cast<int>(i);
-  }
-  return form(std::move(membership), rank, options, parent.tuning, deadline);
 }
 
 }  // namespace tessera

@@ -11,13 +11,15 @@
 
 namespace tessera {
 
-Health::Health(SegmentView view, int rank, int ranks, std::string name, Liveness liveness)
+Health::Health(SegmentView view, int rank, int ranks, std::string name, Liveness liveness,
+               const Ports* ports)
     : view_(view),
       header_(&view.header()),
       rank_(rank),
       ranks_(ranks),
       name_(std::move(name)),
-      liveness_(std::move(liveness)) {}
+      liveness_(std::move(liveness)),
+      ports_(ports) {}
 
 // Whoever claimed the record writes it within microseconds, unless it dies.
 const ErrorRecord* Health::await_reason() const {
@@ -67,11 +69,17 @@ Status Health::raise(const Status& status) {
 
 Status Health::look() {
   if (!good()) return status();
-  if (liveness_.dead() < 0) return {};
+  if (ports_ == nullptr && liveness_.dead() < 0) return {};
   for (int dead = 0; dead < ranks_; ++dead) {
     // Who destroyed its communicator has done its part and may end; a call that needs it says so
     // itself.
-    if (!liveness_.dead(dead) || view_.rank(dead).left.raised()) continue;  // in this order
+    if (!peer_dead(dead) || view_.rank(dead).left.raised()) continue;  // in this order
+    if (const std::string* why = connection_lost(dead)) {
+      return raise(Status::error(Code::kRemote,
+                                 "{}: {}; shrink the communicator to go on without rank {}, or "
+                                 "abort",
+                                 who(), *why, dead));
+    }
     return raise(
         Status::error(Code::kRemote,
                       "{}: the process of rank {} has ended; shrink the communicator to go "
@@ -94,6 +102,7 @@ void Health::stop(Flag& flag, const char* how) {
 }
 
 void Health::wake_all() {
+  // Whoever waits in poll() looks again within Idle::kLongestSleep.
   for (int r = 0; r < ranks_; ++r) view_.rank(r).doorbell.ring();
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "comm/liveness.h"
+#include "comm/ports.h"
 #include "comm/segment_layout.h"
 #include "sync/flag.h"
 
@@ -14,7 +15,9 @@ namespace tessera {
 
 class Health {
  public:
-  Health(SegmentView view, int rank, int ranks, std::string name, Liveness liveness);
+  // `ports` may be null; else it outlives this.
+  Health(SegmentView view, int rank, int ranks, std::string name, Liveness liveness,
+         const Ports* ports);
 
   // True while nothing is known to be wrong. A few loads of lines that are rarely written.
   // After an error of whatever kind, until it stands in the record that peers look at; bounded.
@@ -36,7 +39,13 @@ class Health {
 
   // This rank itself was aborted: even set-up calls end.
   bool aborted() const { return aborted_.raised(); }
-  bool peer_dead(int peer) const { return liveness_.dead(peer); }
+  bool peer_dead(int peer) const {
+    return liveness_.dead(peer) || connection_lost(peer) != nullptr;
+  }
+  // Why nothing comes from a rank of another host any more; null: it does, or is of this host.
+  const std::string* connection_lost(int peer) const {
+    return ports_ != nullptr ? ports_->lost(peer) : nullptr;
+  }
 
   // This rank stops: own waits end at once, peers are told.
   void abort() { stop(aborted_, "aborted"); }
@@ -54,6 +63,7 @@ class Health {
   int rank_, ranks_;
   std::string name_;
   Liveness liveness_;
+  const Ports* ports_;
   Flag aborted_, revoked_;
 };
 

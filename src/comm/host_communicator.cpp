@@ -84,8 +84,11 @@ double HostCommunicator::estimate(const Call& call) {
 }
 
 HostCommunicator::~HostCommunicator() {
+  const auto inside = core_->enter();
   core_->area().left.raise();
-  for (Doorbell* doorbell : core_->doorbells) doorbell->ring();
+  core_->share(&core_->area().left, sizeof(Flag));
+  core_->ring_all();
+  if (core_->ports) core_->ports->flush(std::chrono::seconds(1));
 }
 
 PairRun& HostCommunicator::pair(int peer, bool receives) {
@@ -131,7 +134,11 @@ Result<std::unique_ptr<Communicator>> HostCommunicator::shrink(std::span<const i
 Status HostCommunicator::finalize() {
   if (!core_->health->good()) return core_->health->status();
   core_->area().finalizing.raise();
-  for (Doorbell* doorbell : core_->doorbells) doorbell->ring();
+  {
+    const auto inside = core_->enter();
+    core_->share(&core_->area().finalizing, sizeof(Flag));
+  }
+  core_->ring_all();
   const uint64_t mine = collective_.fingerprint();
   Result<std::vector<uint64_t>> all =
       exchange_.all_gather(everyone(), mine, "finalize", deadline());

@@ -27,8 +27,14 @@ class HostCommunicator final : public Communicator {
                                                CommOptions options) override;
   Status finalize() override;
   Status error() const override { return core_->health->status(); }
-  void abort() override { core_->health->abort(); }
-  void revoke() override { core_->health->revoke(); }
+  void abort() override {
+    core_->health->abort();
+    if (core_->ports) core_->ports->spread_error_if_idle();
+  }
+  void revoke() override {
+    core_->health->revoke();
+    if (core_->ports) core_->ports->spread_error_if_idle();
+  }
   Status register_window(void* pointer, size_t bytes, uint64_t* out) override;
   Status deregister_window(uint64_t window) override;
   double estimate(const Call& call) override;

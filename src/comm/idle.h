@@ -2,9 +2,9 @@
 // of all ranks it drives (I10).
 //
 // Use: call next() after each fruitless round; reset() after a fruitful one. On kSleep:
-// sleep(doorbells, look), where `look` tries once more and returns true if it got on (then there is
-// no sleep). sleep() returns after kLongestSleep at the latest, so that health and deadlines are
-// looked after (I6).
+// sleep(doorbells, more, look), where `look` tries once more and returns true if it got on (then
+// there is no sleep); `more`: other doorbells matter, too. sleep() returns after kLongestSleep at
+// the latest, so that health and deadlines are looked after (I6). comm/sleep.h knows of ports, too.
 #pragma once
 
 #include <algorithm>
@@ -26,12 +26,11 @@ class Idle {
   Action next() { return done_++ < yields_ ? Action::kYield : Action::kSleep; }
 
   template <class Look>
-  static void sleep(std::span<Doorbell* const> doorbells, const Look& look) {
+  static void sleep(std::span<Doorbell* const> doorbells, bool more, const Look& look) {
     Sleeper sleepers[kMaxSleepers];
     const int count = static_cast<int>(std::min<size_t>(doorbells.size(), kMaxSleepers));
     for (int i = 0; i < count; ++i) sleepers[i] = {doorbells[i], doorbells[i]->prepare()};
-    const bool all = static_cast<size_t>(count) == doorbells.size();
-    if (!look()) sleep_any(sleepers, count, all ? kLongestSleep : std::chrono::milliseconds(1));
+    if (!look()) sleep_any(sleepers, count, more ? std::chrono::milliseconds(1) : kLongestSleep);
     for (int i = 0; i < count; ++i) sleepers[i].doorbell->cancel();
   }
 

@@ -38,6 +38,7 @@ Result<Liveness> Liveness::watch(const std::vector<Member>& members, int own_ran
   for (const Member& member : members) {
     if (std::find(seen.begin(), seen.end(), member.process) != seen.end()) continue;
     seen.push_back(member.process);
+    if (member.host != self.host) continue;  // its connections tell (comm/ports.h)
     if (member.pid_namespace != self.pid_namespace) {
       log::info(own_rank,
                 "rank {} (pid {} on {}) runs in another pid namespace: if it dies, only a time-out "

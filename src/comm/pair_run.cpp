@@ -21,6 +21,7 @@ PairRun::PairRun(Core& core, PlanStore& plans, Sharing& sharing, int peer, bool 
     : core_(core),
       plans_(plans),
       sharing_(sharing),
+      tuner_(core.tuner_of_pair(peer)),
       peer_(peer),
       receives_(receives),
       space_(0),
@@ -37,7 +38,7 @@ PairRun::PairRun(Core& core, PlanStore& plans, Sharing& sharing, int peer, bool 
     std::byte* base = core.view.arena(members[side]) + index * kPairRegionBytes;
     for (int protocol = 0; protocol < kProtocols; ++protocol)
       regions_[protocol][side] = base + kOffsets[protocol];
-    doorbells_[side] = core.doorbells[members[side]];
+    ways_[side] = core.ways[members[side]];
   }
 }
 
@@ -46,15 +47,18 @@ Status PairRun::begin(const Call& call) {
   status_ = {};
   record_ = next_record(record_, call);
   PairArea& mine = core_.view.pair(peer_, core_.rank);
-  (receives_ ? mine.receives : mine.sends).write(record_.number, record_);
+  CallLog& log = receives_ ? mine.receives : mine.sends;
+  log.write(record_.number, record_);
+  core_.share(peer_, log.written(record_.number).data(), log.written(record_.number).size());
   const size_t bytes = call.count * size_of(call.type);
   inputs_[0] = space_.place(const_cast<void*>(call.send));
   outputs_[1] = space_.place(call.recv);
-  Result<const std::vector<Tuner::Eager>*> ranges = core_.pair_tuner->eager(Collective::kSendRecv);
+  Result<const std::vector<Tuner::Eager>*> ranges = tuner_.eager(Collective::kSendRecv);
   if (!ranges.ok()) return status_ = ranges.status();
   for (const Tuner::Eager& range : *ranges.value()) {
     if (bytes <= range.largest) return status_ = start(range.choice, kEager);
   }
+  if (receives_ && core_.elsewhere(peer_)) core_.ports->expect(peer_, call.recv, bytes);
   rendezvous_.start(receives_ ? mine.receive_board : mine.send_board, ++announcements_,
                     {&party_, 1}, peer_, record_, sharing_.note(call.send, bytes),
                     sharing_.note(call.recv, bytes), 0);
@@ -73,7 +77,9 @@ Status PairRun::start(const Choice& choice, Protocol protocol) {
                          core_.health->who(), choice.slot_bytes);
   }
   if (!committed_[protocol]) {
-    for (std::byte* region : regions_[protocol]) {
+    for (int side = 0; side < 2; ++side) {
+      if (core_.elsewhere(names_[side])) continue;
+      const std::byte* region = regions_[protocol][side];
       const auto offset = static_cast<size_t>(region - core_.segment->base());
       if (Status s = core_.segment->commit(offset, region_bytes(program)); !s.ok()) return s;
     }
@@ -82,7 +88,7 @@ Status PairRun::start(const Choice& choice, Protocol protocol) {
   const auto element_bytes = static_cast<uint32_t>(size_of(call_.type));
   const Slices slices = slices_of(program, call_.count, element_bytes);
   space_.reserve(program.max_operands);
-  space_.bind(doorbells_, {}, element_bytes,
+  space_.bind(ways_, ways_[receives_ ? 0 : 1].port != nullptr, {}, element_bytes,
               streamed_from(call_.collective, core_.site, call_.count * element_bytes, false));
   seen_[protocol].resize(program.waits.size());
   run_.start(program,
@@ -94,6 +100,7 @@ Status PairRun::start(const Choice& choice, Protocol protocol) {
 }
 
 Progress PairRun::advance(int spins) {
+  core_.progress();
   if (stage_ == Stage::kRunning) return finish_step(run_.advance(space_, spins));
   if (stage_ == Stage::kIdle) return status_.ok() ? Progress::kDone : Progress::kFailed;
   Result<bool> met = rendezvous_.advance(spins);
@@ -104,29 +111,36 @@ Progress PairRun::advance(int spins) {
   BulkCall bulk;
   bulk.collective = Collective::kSendRecv;
   bulk.block_bytes = call_.count * size_of(call_.type);
-  bulk.access = core_.access(mapped);
-  Result<Candidate> candidate = core_.pair_tuner->bulk(bulk);
+  bulk.access = core_.access_to(peer_, mapped);
+  Result<Candidate> candidate = tuner_.bulk(bulk);
   if (!candidate.ok()) return fail(core_.health->raise(candidate.status()));
-  const Choice choice = core_.pair_tuner->choice_of_bulk(candidate.value());
+  const Choice choice = tuner_.choice_of_bulk(candidate.value());
   const bool direct = choice.algorithm->reach == Reach::kDirect;
   const Announcement& theirs = rendezvous_.announcement(0);
   if (direct) {
     if (Status s = visit_.begin(); !s.ok()) return fail(std::move(s));
   }
-  if (direct && receives_) inputs_[0] = sharing_.place(peer_, theirs.input);
-  if (direct && !receives_) outputs_[1] = sharing_.place(peer_, theirs.output);
+  if (core_.elsewhere(peer_)) {
+    outputs_[1] = receives_ ? outputs_[1] : host::Place{kPairMemory, host::kBehindPort};
+  } else if (direct) {
+    (receives_ ? inputs_[0] : outputs_[1]) =
+        sharing_.place(peer_, receives_ ? theirs.input : theirs.output);
+  }
   if (Status s = start(choice, direct ? kDirect : kStaged); !s.ok())
     return fail(core_.health->raise(s));
   return finish_step(run_.advance(space_, spins));
 }
 
 Progress PairRun::finish_step(Progress progress) {
+  core_.progress();
   switch (progress) {
     case Progress::kBlocked:
       return progress;
     case Progress::kDone:
+      if (core_.ports && !core_.ports->flushed()) return Progress::kBlocked;
       stage_ = Stage::kIdle;
       visit_.end();
+      if (receives_ && core_.ports) core_.ports->forget(peer_);
       return progress;
     case Progress::kMismatch: {
       Status s = disagreement();
@@ -148,6 +162,7 @@ Progress PairRun::finish_step(Progress progress) {
 void PairRun::abandon() {
   stage_ = Stage::kIdle;
   visit_.end();
+  if (core_.ports) core_.ports->retract();
 }
 
 Progress PairRun::fail(Status status) {

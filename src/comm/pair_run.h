@@ -46,6 +46,7 @@ class PairRun {
   Core& core_;
   PlanStore& plans_;
   Sharing& sharing_;
+  Tuner& tuner_;
   int peer_;
   bool receives_;
   HostSpace space_;
@@ -64,7 +65,7 @@ class PairRun {
   std::byte* regions_[kProtocols][2] = {};
   bool committed_[kProtocols] = {};
   host::Place inputs_[2], outputs_[2];
-  Doorbell* doorbells_[2];
+  Way ways_[2];
 };
 
 }  // namespace tessera

@@ -12,7 +12,8 @@ constexpr size_t kRegionAlignment = 4096;  // so that ranks' pages stay apart
 Result<std::shared_ptr<const VerifiedPlan>> SharedPlans::get(const Algorithm& algorithm,
                                                              const AlgorithmParams& params) {
   const std::lock_guard lock(mutex_);
-  auto& plan = plans_[{&algorithm, params.ranks, params.root, params.scratch_depth, params.chunks}];
+  auto& plan = plans_[{&algorithm, params.ranks, params.root, params.scratch_depth, params.chunks,
+                       params.host_of}];
   if (plan) return plan;
   Result<VerifiedPlan> verified = verify(algorithm.build(params));
   if (!verified.ok()) return verified.status();
@@ -35,6 +36,7 @@ Result<LinkedPlan*> PlanStore::get(const Choice& choice, int root) {
   params.ranks = core_.ranks;
   params.root = root;
   params.scratch_depth = choice.depth;
+  params.host_of = core_.site.host_of;
   Result<std::shared_ptr<const VerifiedPlan>> verified = shared_->get(*choice.algorithm, params);
   if (!verified.ok()) return verified.status();
 
@@ -55,6 +57,7 @@ Result<LinkedPlan*> PlanStore::get(const Choice& choice, int root) {
   }
   // Of all members: an eager peer writes before the owner links.
   for (int rank = 0; rank < core_.ranks; ++rank) {
+    if (core_.elsewhere(rank)) continue;
     if (Status s = core_.segment->commit(core_.view.arena_offset(rank) + used_, bytes); !s.ok())
       return s;
   }

@@ -27,7 +27,7 @@ class SharedPlans {
                                                   const AlgorithmParams& params);
 
  private:
-  using Key = std::tuple<const Algorithm*, int, int, int, int>;
+  using Key = std::tuple<const Algorithm*, int, int, int, int, std::vector<int>>;
   std::mutex mutex_;
   std::map<Key, std::shared_ptr<const VerifiedPlan>> plans_;
 };

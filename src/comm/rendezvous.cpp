@@ -20,7 +20,12 @@ void Rendezvous::start(AnnouncementBoard& own, uint64_t number, std::span<const 
   all_shareable_ = mine_.shareable != 0;
   own.entries[number % 2] = mine_;
   own.announced.counter.publish_value(number);
-  for (const Party& party : parties) core_.doorbells[party.rank]->ring();
+  for (const Party& party : parties) {
+    all_shareable_ = all_shareable_ && !core_.elsewhere(party.rank);
+    core_.share(party.rank, &own.entries[number % 2], sizeof mine_);
+    core_.share_value(party.rank, own.announced.counter);
+    core_.ring(party.rank);
+  }
 }
 
 Result<bool> Rendezvous::advance(int spins) {

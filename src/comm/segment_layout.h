@@ -11,6 +11,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "base/types.h"
@@ -23,7 +25,7 @@
 
 namespace tessera {
 
-inline constexpr int kMaxRanks = 1024;  // of one communicator on one host
+inline constexpr int kMaxRanks = 1024;  // of one communicator
 
 // A call as peers see it: enough to compare and to explain.
 struct CallRecord {
@@ -102,12 +104,16 @@ struct alignas(kCacheLine) PairArea {
   AnnouncementBoard receive_board;  // written by peer, for its receives from owner
 };
 
-// Address arithmetic over a mapped segment.
+// Address arithmetic over a mapped segment; over its mirror for what concerns ranks of other hosts
+// (comm/ports.h).
 class SegmentView {
  public:
   SegmentView() = default;
   SegmentView(std::byte* base, int ranks, size_t arena_bytes)
       : base_(base), ranks_(static_cast<size_t>(ranks)), arena_bytes_(arena_bytes) {}
+  // `bases`: by rank, `base` or the mirror.
+  SegmentView(std::byte* base, std::vector<std::byte*> bases, size_t arena_bytes)
+      : base_(base), ranks_(bases.size()), arena_bytes_(arena_bytes), bases_(std::move(bases)) {}
 
   static size_t bytes(int ranks, size_t arena_bytes) {
     const SegmentView view(nullptr, ranks, arena_bytes);
@@ -116,26 +122,31 @@ class SegmentView {
 
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(base_); }
   RankArea& rank(int rank) const {
-    return *reinterpret_cast<RankArea*>(base_ + ranks_offset() + sizeof(RankArea) * rank);
+    return *reinterpret_cast<RankArea*>(base_of(rank) + ranks_offset() + sizeof(RankArea) * rank);
   }
   PairArea& pair(int owner, int peer) const {
-    return *reinterpret_cast<PairArea*>(base_ + pairs_offset() +
+    std::byte* base = base_of(owner) != base_ ? base_of(owner) : base_of(peer);
+    return *reinterpret_cast<PairArea*>(base + pairs_offset() +
                                         sizeof(PairArea) * (owner * ranks_ + peer));
   }
   size_t arena_offset(int rank) const {
     return round_page(pairs_offset() + sizeof(PairArea) * ranks_ * ranks_) + arena_bytes_ * rank;
   }
-  std::byte* arena(int rank) const { return base_ + arena_offset(rank); }
+  std::byte* arena(int rank) const { return base_of(rank) + arena_offset(rank); }
   size_t arena_bytes() const { return arena_bytes_; }
 
  private:
   static constexpr size_t round_page(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
   static constexpr size_t ranks_offset() { return round_page(sizeof(SegmentHeader)); }
+  std::byte* base_of(int rank) const {
+    return bases_.empty() ? base_ : bases_[static_cast<size_t>(rank)];
+  }
   size_t pairs_offset() const { return round_page(ranks_offset() + sizeof(RankArea) * ranks_); }
 
   std::byte* base_ = nullptr;
   size_t ranks_ = 0;
   size_t arena_bytes_ = 0;
+  std::vector<std::byte*> bases_;
 };
 
 }  // namespace tessera

@@ -21,7 +21,7 @@ BufferNote Sharing::note(const void* pointer, size_t bytes) {
 }
 
 Result<bool> Sharing::give(int peer, const BufferNote& note) {
-  if (note.allocation == 0 || core_.same_process(peer)) return true;
+  if (note.allocation == 0 || core_.same_process(peer) || core_.elsewhere(peer)) return true;
   auto given = std::find_if(given_.begin(), given_.end(),
                             [&](const Given& g) { return g.allocation == note.allocation; });
   if (given == given_.end()) {
@@ -41,12 +41,12 @@ Result<bool> Sharing::give(int peer, const BufferNote& note) {
   if (sent.code() == Code::kTimeout) return false;
   if (!sent.ok()) return sent;
   given->to[peer] = true;
-  core_.doorbells[peer]->ring();
+  core_.ring(peer);
   return true;
 }
 
 Result<bool> Sharing::take(int peer, const BufferNote& note) {
-  if (note.allocation == 0 || core_.same_process(peer)) return true;
+  if (note.allocation == 0 || core_.same_process(peer) || core_.elsewhere(peer)) return true;
   if (mappings_.find(peer, note.allocation) != nullptr) return true;
   Result<Fd> fd =
       core_.mailbox->receive(peer, note.allocation, Deadline::after(std::chrono::nanoseconds(0)));

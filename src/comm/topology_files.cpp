@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/keyed_hash.h"
 #include "base/log.h"
-#include "comm/bootstrap/keyed_hash.h"
 #include "topology/graph_of.h"
 #include "topology/hwloc_read.h"
 #include "topology/nccl_xml.h"
@@ -74,7 +74,7 @@ Result<TopologyFiles> TopologyFiles::read(const Config& config, int ranks) {
 Status TopologyFiles::read_topology(const std::string& path) {
   Result<std::string> text = topology::XmlSource::read_file(path);
   if (!text.ok()) return text.status();
-  const uint64_t hash = bootstrap::short_hash(text.value());
+  const uint64_t hash = short_hash(text.value());
   Result<topology::Machine> machine = topology::parse_nccl_xml(std::move(text).value(), path);
   if (!machine.ok()) return machine.status();
   for (const topology::Warning& warning : machine->warnings)
@@ -88,7 +88,7 @@ Status TopologyFiles::read_topology(const std::string& path) {
 Status TopologyFiles::read_graphs(const std::string& path, int ranks) {
   Result<std::string> text = topology::XmlSource::read_file(path);
   if (!text.ok()) return text.status();
-  const uint64_t hash = bootstrap::short_hash(text.value());
+  const uint64_t hash = short_hash(text.value());
   Result<topology::SearchedGraphs> read = topology::parse_graph_xml(std::move(text).value(), path);
   if (!read.ok()) return read.status();
   auto& graphs = read->graphs;

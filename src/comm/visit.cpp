@@ -18,6 +18,7 @@ void await_visitors(Core& core) {
   full_fence();
   const Deadline deadline = Deadline::after(std::chrono::seconds(2));
   for (int peer = 0; peer < core.ranks; ++peer) {
+    if (core.elsewhere(peer)) continue;
     const RankArea& area = core.view.rank(peer);
     // Ended is read first: a run that begins in between only makes this wait longer.
     for (;;) {

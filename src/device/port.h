@@ -29,6 +29,7 @@
 namespace tessera {
 
 inline constexpr uint64_t kUserMemory = uint64_t{1} << 62;
+inline constexpr uint64_t kPairMemory = kUserMemory | uint64_t{1} << 61;  // of a send's receive
 
 struct PortSignal {
   enum class Kind : uint8_t {
@@ -75,6 +76,9 @@ class PortEngine {
   // Sends and takes in as much as goes without waiting. True if a put or signal was handed to the
   // landing, or posted bytes left.
   virtual bool progress() = 0;
+  // Places in user memory that the landing named are no longer valid: what is still to come for them
+  // is dropped.
+  virtual void retract() = 0;
   // Everything posted has left this process; what was not stays in shadows, to be sent by later
   // progress().
   virtual bool flushed() const = 0;

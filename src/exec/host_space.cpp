@@ -18,9 +18,30 @@ void HostSpace::reserve(uint32_t max_operands) {
   if (places_.size() >= max_operands) return;
   places_.resize(max_operands);
   raw_.resize(max_operands);
+  members_.resize(max_operands);
   srcs_.resize(max_operands);
   dsts_.resize(max_operands);
   scales_.resize(max_operands);
+}
+
+void HostSpace::post(uint16_t member, const void* counter, PortSignal::Kind kind, uint64_t value,
+                     uint64_t fingerprint) {
+  const Way& way = ways_[member];
+  const auto position = static_cast<uint64_t>(static_cast<const std::byte*>(counter) - way.base);
+  way.port->signal({position, value, fingerprint, kind});
+}
+
+void HostSpace::put(uint16_t member, const void* data, Place dst, size_t bytes) {
+  const Way& way = ways_[member];
+  const auto* from = static_cast<const std::byte*>(data);
+  if (dst.pid == host::kBehindPort) {
+    // A user's input does not change before the run is over, and that is when all has left: it is
+    // its own shadow, and is not written.
+    way.port->put(dst.address, from, const_cast<std::byte*>(from), bytes);
+    return;
+  }
+  auto* shadow = static_cast<std::byte*>(dst.pointer());
+  way.port->put(static_cast<uint64_t>(shadow - way.base), from, shadow, bytes);
 }
 
 bool HostSpace::combine(const Operands<Place>& operands) {
@@ -53,7 +74,9 @@ bool HostSpace::copy(const Operands<Place>& operands) {
   for (uint32_t i = 0; i < operands.num_dsts; ++i) {
     const Place dst = operands.dsts[i];
     if (dst.pid == src.pid && dst.address == src.address) continue;
-    if (dst.local() && src.local()) {
+    if (has_port(operands.members[i])) {
+      put(operands.members[i], src.pointer(), dst, bytes);
+    } else if (dst.local() && src.local()) {
       dsts_[local++] = dst.pointer();
     } else if (!move(dst, src, bytes)) {
       return false;
@@ -76,11 +99,15 @@ bool HostSpace::reduce(const Operands<Place>& operands) {
     local = local && operands.dsts[i].local();
     dsts_[i] = operands.dsts[i].pointer();
   }
-  if (!local) return reduce_remote(operands);
+  if (!local) return reduce_remote(operands);  // never with ports: they go with staged plans
   reduction_.kernel({dsts_.data(), static_cast<int>(operands.num_dsts), srcs_.data(),
                      static_cast<int>(operands.num_srcs),
                      reduction_.scales != nullptr ? scales_.data() : nullptr, operands.elements,
                      operands.completes ? reduction_.divisor : 1});
+  for (uint32_t i = 0; ported_ && i < operands.num_dsts; ++i) {
+    if (has_port(operands.members[i]))
+      put(operands.members[i], dsts_[i], operands.dsts[i], operands.elements * element_bytes_);
+  }
   return true;
 }
 

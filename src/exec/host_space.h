@@ -9,6 +9,7 @@
 #include "base/types.h"
 #include "device/host/place.h"
 #include "device/host/reduce.h"
+#include "device/port.h"
 #include "exec/interpreter.h"
 #include "sync/counter.h"
 #include "sync/slot.h"
@@ -23,6 +24,16 @@ struct Reduction {
   int64_t divisor = 1;
 };
 
+// How a member's memory is written. With a port: the interpreter works on memory of this process
+// that stands for the member's (a shadow, or the same memory where the port only delays signals),
+// and what changes there goes through the port.
+struct Way {
+  Doorbell* doorbell = nullptr;
+  int poke = -1;              // descriptor that wakes the member where its doorbell cannot
+  Port* port = nullptr;       // null: loads and stores reach the member
+  std::byte* base = nullptr;  // with a port: where position 0 of the member's memory stands
+};
+
 class HostSpace {
  public:
   using Counter = tessera::Counter;
@@ -32,11 +43,12 @@ class HostSpace {
   // `max_operands`: of the largest step of any program that will run here.
   explicit HostSpace(uint32_t max_operands);
 
-  // Before each run. `doorbells`: per member. `streamed_from`: copies of so many bytes are written
-  // past the caches.
-  void bind(Doorbell* const* doorbells, const Reduction& reduction, uint32_t element_bytes,
+  // Before each run. `ways`: per member; `ported`: some have ports. `streamed_from`: copies of so
+  // many bytes are written past the caches.
+  void bind(const Way* ways, bool ported, const Reduction& reduction, uint32_t element_bytes,
             size_t streamed_from) {
-    doorbells_ = doorbells;
+    ways_ = ways;
+    ported_ = ported;
     streamed_from_ = streamed_from;
     reduction_ = reduction;
     element_bytes_ = element_bytes;
@@ -45,9 +57,22 @@ class HostSpace {
 
   bool reached(const Counter& counter, uint64_t target) const { return counter.reached(target); }
   uint64_t value(const Counter& counter) const { return counter.value(); }
-  void publish(Counter& counter, uint64_t n) { counter.publish(n); }
-  void publish_value(Counter& counter, uint64_t value) { counter.publish_value(value); }
-  void ring(uint16_t member) { doorbells_[member]->ring(); }
+  void publish(uint16_t member, Counter& counter, uint64_t n) {
+    if (has_port(member)) return post(member, &counter, PortSignal::Kind::kAdd, n, 0);
+    counter.publish(n);
+    ring(member);
+  }
+  void publish_value(uint16_t member, Counter& counter, uint64_t value) {
+    if (has_port(member)) return post(member, &counter, PortSignal::Kind::kSet, value, 0);
+    counter.publish_value(value);
+    ring(member);
+  }
+  void publish_slot(uint16_t member, SlotHeader* slot, uint64_t value, uint64_t fingerprint) {
+    if (has_port(member)) return post(member, slot, PortSignal::Kind::kSlot, value, fingerprint);
+    slot->fingerprint = fingerprint;
+    slot->counter.publish_value(value);
+    ring(member);
+  }
   void pause() const { tessera::pause(); }
   // The slot's data will be read as soon as its counter is raised: have its first lines come along
   // with the counter's.
@@ -61,6 +86,7 @@ class HostSpace {
   void* small_or_data(SlotHeader* slot, size_t bytes) const { return slot_data(slot, bytes); }
   Place* places() { return places_.data(); }
   uint16_t* raw() { return raw_.data(); }
+  uint16_t* members() { return members_.data(); }
 
   bool combine(const Operands<Place>& operands);
 
@@ -69,19 +95,27 @@ class HostSpace {
   int error_pid() const { return error_pid_; }
 
  private:
+  bool has_port(uint16_t member) const { return ported_ && ways_[member].port != nullptr; }
+  void ring(uint16_t member) {
+    if (ways_[member].doorbell->ring()) poke(ways_[member].poke);
+  }
+  void post(uint16_t member, const void* counter, PortSignal::Kind kind, uint64_t value,
+            uint64_t fingerprint);
+  void put(uint16_t member, const void* data, Place dst, size_t bytes);
   bool copy(const Operands<Place>& operands);
   bool reduce(const Operands<Place>& operands);
   bool reduce_remote(const Operands<Place>& operands);
   bool move(Place dst, Place src, size_t bytes);
   bool scaled(const Operands<Place>& operands) const;
 
-  Doorbell* const* doorbells_ = nullptr;
+  const Way* ways_ = nullptr;
+  bool ported_ = false;
   Reduction reduction_;
   uint32_t element_bytes_ = 1;
   size_t streamed_from_ = 0;
   int error_ = 0, error_pid_ = 0;
   std::vector<Place> places_;
-  std::vector<uint16_t> raw_;
+  std::vector<uint16_t> raw_, members_;
   std::vector<const void*> srcs_, scales_;
   std::vector<void*> dsts_;
   std::vector<std::byte> bounce_;  // for operands in other processes; allocated on first use

@@ -10,13 +10,14 @@
 //                                          operand
 //   bool reached(const Counter&, target)   acquire
 //   uint64_t value(const Counter&)         acquire
-//   void publish(Counter&, n)              release add; nothing is woken yet
-//   void publish_value(Counter&, value)    the same by its only adder
-//   void ring(member)                      wakes the member, if it sleeps
+//   void publish(member, Counter&, n)      release add; wakes the member, if it sleeps
+//   void publish_value(member, Counter&, value)              the same by its only adder
+//   void publish_slot(member, SlotHeader*, value, fingerprint)   and with the slot's fingerprint
 //   Place place(void*)                     an operand in mapped memory
 //   void expect(slot), expect_next(slot)   hints: the slot will be read when its counter is raised;
 //                                          it is the next pass's
 //   void* small_or_data(SlotHeader*, bytes)
+//   places(), raw(), members()             arrays for the operands of one chunk (see Operands)
 //   bool combine(const Operands&)          moves or reduces one chunk; false: failed, the space
 //                                          knows why
 //
@@ -77,7 +78,8 @@ template <class Place>
 struct Operands {
   const Place* dsts;
   const Place* srcs;
-  const uint16_t* raw;  // per src: 1 + the member whose raw input it is, or 0
+  const uint16_t* raw;      // per src: 1 + the member whose raw input it is, or 0
+  const uint16_t* members;  // per dst: whose memory it is
   uint32_t num_dsts, num_srcs;
   size_t elements;
   bool reduce;     // else copy
@@ -190,16 +192,15 @@ class Interpreter {
     for (uint32_t i = 0; i < step.signals; ++i) {
       const SignalCode& code = program_.signals[step.first_signal + i];
       if (code.embedded) {
-        Slot* header = slot(code.rank, code.counter, pass);
-        header->fingerprint = run_.fingerprint;
-        space_.publish_value(header->counter, pass.use);
+        space_.publish_slot(code.rank, slot(code.rank, code.counter, pass), pass.use,
+                            run_.fingerprint);
       } else if (code.per_pass != 0) {
         if ((pass.number + 1) & (code.period - 1)) continue;
-        space_.publish_value(counter(code.rank, code.counter), (pass.number + 1) * code.per_pass);
+        space_.publish_value(code.rank, counter(code.rank, code.counter),
+                             (pass.number + 1) * code.per_pass);
       } else {
-        space_.publish(counter(code.rank, code.counter), code.increment);
+        space_.publish(code.rank, counter(code.rank, code.counter), code.increment);
       }
-      space_.ring(code.rank);
     }
   }
 
@@ -236,15 +237,17 @@ class Interpreter {
                                      const Pass& pass, const ChunkRange& range) {
     Place* places = space_.places();
     uint16_t* raw = space_.raw();
+    uint16_t* members = space_.members();
     for (uint32_t i = 0; i < uint32_t{step.dsts} + step.srcs; ++i) {
       const OperandCode& code = program_.operands[step.first_operand + i];
       places[i] = resolve(code, j, slice, pass, range);
+      members[i] = code.rank;
       raw[i] = code.buffer == static_cast<uint8_t>(Buffer::kInput)
                    ? static_cast<uint16_t>(code.rank + 1)
                    : uint16_t{0};
     }
     return space_.combine(Operands<Place>{
-        places, places + step.dsts, raw + step.dsts, step.dsts, step.srcs, range.length,
+        places, places + step.dsts, raw + step.dsts, members, step.dsts, step.srcs, range.length,
         step.op == static_cast<uint8_t>(Op::kReduce), step.completes});
   }
 

@@ -194,9 +194,11 @@ Result<Source> Source::decoded(const Plan& plan, size_t programs) {
 Result<Source> Source::of(const Plan& plan) { return decoded(plan, plan.programs.size()); }
 
 Result<Source> Source::of(const Algorithm& algorithm, AlgorithmParams params) {
-  if (params.ranks < 1 || params.ranks > kMaxRanks || !algorithm.supports(params.ranks)) {
-    return Status::error(Code::kInvalidArgument, "{} {} has no plan for {} ranks", algorithm.name,
-                         to_string(algorithm.collective), params.ranks);
+  if (params.ranks < 1 || params.ranks > kMaxRanks ||
+      !algorithm.supports(params.ranks, count_hosts(params.host_of))) {
+    return Status::error(Code::kInvalidArgument, "{} {} has no plan for {} ranks{}", algorithm.name,
+                         to_string(algorithm.collective), params.ranks,
+                         algorithm.across_hosts ? " unless they are on several hosts" : "");
   }
   params.first_only = algorithm.rotates;
   const Plan plan = algorithm.build(params);

@@ -35,16 +35,25 @@ constexpr uint32_t kFutex32 = 2;  // FUTEX2_SIZE_U32, shared between processes
 
 }  // namespace
 
-uint32_t Doorbell::prepare() {
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+uint32_t Doorbell::announce(uint32_t sleepers) {
+  sleepers_.fetch_add(sleepers, std::memory_order_seq_cst);
   const uint32_t ticket = bells_.load(std::memory_order_acquire);
   global_barrier();  // (b)
   return ticket;
 }
 
-void Doorbell::wake() {
-  bells_.fetch_add(1, std::memory_order_seq_cst);  // (d)
-  syscall(SYS_futex, &bells_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+bool Doorbell::wake() {
+  bells_.fetch_add(1, std::memory_order_seq_cst);                       // (d)
+  const uint32_t sleepers = sleepers_.load(std::memory_order_relaxed);  // as in ring(), (c)
+  if (sleepers % kPolling != 0)
+    syscall(SYS_futex, &bells_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  return sleepers >= kPolling;
+}
+
+// An eventfd remembers: a poke between prepare_poll() and poll() is not lost.
+void poke(int event) {
+  const uint64_t one = 1;
+  if (event >= 0) static_cast<void>(::write(event, &one, sizeof one));
 }
 
 void sleep_any(const Sleeper* sleepers, int count, std::chrono::nanoseconds timeout) {

@@ -71,25 +71,29 @@ static_assert(sizeof(PaddedCounter) == kCacheLine);
 class alignas(kCacheLine) Doorbell {
  public:
   // Wakes the sleeper, if there is one. Call after the publish it announces (c). One load of a line
-  // that is rarely written.
-  void ring() {
+  // that is rarely written. True if somebody waits in poll(): who knows how must poke it (poke()).
+  bool ring() {
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler keeps program order too
-    if (sleepers_.load(std::memory_order_relaxed) != 0) wake();  // (c)
+    return sleepers_.load(std::memory_order_relaxed) != 0 && wake();  // (c)
   }
 
-  // Announces a sleep (b). Look at every counter once more after it, then sleep() or leave it;
-  // cancel() in either case.
-  uint32_t prepare();
-  // a late wake-up is harmless
-  void cancel() { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
+  // Announces a sleep (b). Look at every counter once more after it, then sleep or leave it;
+  // cancel() in either case, by the same thread.
+  uint32_t prepare() { return announce(1); }
+  void cancel() { sleepers_.fetch_sub(1, std::memory_order_relaxed); }  // late wakes are harmless
+  // The same for a sleep in poll(), which the futex does not end.
+  uint32_t prepare_poll() { return announce(kPolling); }
+  void cancel_poll() { sleepers_.fetch_sub(kPolling, std::memory_order_relaxed); }
 
  private:
   friend void sleep_any(const struct Sleeper* sleepers, int count,
                         std::chrono::nanoseconds timeout);
-  void wake();
+  static constexpr uint32_t kPolling = 1 << 16;
+  uint32_t announce(uint32_t sleepers);
+  bool wake();
 
   std::atomic<uint32_t> bells_{0};
-  std::atomic<uint32_t> sleepers_{0};
+  std::atomic<uint32_t> sleepers_{0};  // on the futex, and kPolling for each in poll()
 };
 static_assert(sizeof(Doorbell) == kCacheLine);
 
@@ -109,6 +113,9 @@ void sleep_any(const Sleeper* sleepers, int count, std::chrono::nanoseconds time
 
 // Longest sleep where wake-ups may be lost.
 inline constexpr std::chrono::milliseconds kCautiousSleep{1};
+
+// Wakes a thread in poll() on this eventfd; -1: does nothing.
+void poke(int event);
 
 // For spinning: tells the core that this is a spin loop.
 void pause();

@@ -15,11 +15,13 @@
 //       relaxed: the acquire loads of the words keep it behind them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <type_traits>
 
 namespace tessera {
@@ -38,11 +40,21 @@ class LogRing {
     // release: (b)
     for (size_t i = 0; i < kWords; ++i) entry.words[i].store(words[i], std::memory_order_release);
     entry.number.store(number, std::memory_order_release);
-    last_.store(number, std::memory_order_release);
   }
 
   // Number of the latest record; 0 when there is none.
-  uint64_t last() const { return last_.load(std::memory_order_acquire); }
+  uint64_t last() const {
+    uint64_t last = 0;
+    for (const Entry& entry : entries_)
+      last = std::max(last, entry.number.load(std::memory_order_acquire));
+    return last;
+  }
+
+  // The bytes that write() changed: copied over the same bytes of another ring, which nobody reads
+  // meanwhile, they make the record known there.
+  std::span<const std::byte> written(uint64_t number) const {
+    return std::as_bytes(std::span(&entries_[number % kEntries], 1));
+  }
 
   // Empty when that record is not there (not yet, no longer, or being written).
   std::optional<T> read(uint64_t number) const {
@@ -62,7 +74,6 @@ class LogRing {
     std::array<std::atomic<uint64_t>, kWords> words{};
   };
   std::array<Entry, kEntries> entries_{};
-  std::atomic<uint64_t> last_{0};
 };
 
 }  // namespace tessera

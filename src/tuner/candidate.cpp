@@ -8,7 +8,8 @@ namespace tessera {
 namespace {
 
 constexpr size_t KiB = 1024;
-constexpr const char* kNames[kProtocols] = {"low-latency", "staged", "direct", "single-copy"};
+constexpr const char* kNames[kProtocols] = {"low-latency", "staged", "direct", "single-copy",
+                                            "put"};
 
 int depth_of(Collective collective, const Site& site) {
   // Where data flows one way, senders may run ahead by as many calls as there are copies.
@@ -34,15 +35,19 @@ std::string describe(const Candidate& candidate) {
 std::vector<Candidate> candidates(Collective collective, const Site& site) {
   std::vector<Candidate> all;
   for (const Algorithm& algorithm : algorithms(collective)) {
-    if (!algorithm.supports(site.ranks)) continue;
+    if (!algorithm.supports(site.ranks, site.hosts)) continue;
     if (algorithm.reach == Reach::kStaged) {
       if (collective != Collective::kBarrier) all.push_back({Protocol::kLowLatency, &algorithm});
       all.push_back({Protocol::kStaged, &algorithm});
+    } else if (algorithm.puts) {
+      if (site.hosts > 1) all.push_back({Protocol::kPut, &algorithm});
     } else {
       all.push_back({Protocol::kDirect, &algorithm});
       all.push_back({Protocol::kSingleCopy, &algorithm});
     }
   }
+  std::stable_partition(all.begin(), all.end(),
+                        [](const Candidate& c) { return c.algorithm->across_hosts; });
   return all;
 }
 
@@ -59,6 +64,8 @@ bool reaches(const Candidate& candidate, Access access) {
       return access == Access::kMapped;
     case Protocol::kSingleCopy:
       return access == Access::kSingleCopy;
+    case Protocol::kPut:
+      return access == Access::kPut;
     default:
       return true;
   }
@@ -82,12 +89,20 @@ Choice choice_of(const Candidate& candidate, const Site& site, const Config& con
     choice.slot_bytes =
         std::clamp<size_t>(largest, 64, low_latency_cap(candidate.algorithm->collective, site));
   } else if (candidate.protocol == Protocol::kStaged) {
-    choice.depth = 2;
-    // One pass moves a slice small enough that scratch stays in the caches.
-    choice.slot_bytes =
-        config.slice_bytes > 0
-            ? static_cast<size_t>(config.slice_bytes)
-            : std::clamp<size_t>(256 * KiB / static_cast<size_t>(site.ranks), 4 * KiB, 32 * KiB);
+    // Between hosts enough slices are under way to fill the link while it delivers the first.
+    choice.depth = site.hosts > 1 ? 4 : 2;
+    if (config.slice_bytes > 0) {
+      choice.slot_bytes = static_cast<size_t>(config.slice_bytes);
+    } else if (site.hosts > 1) {
+      choice.slot_bytes =
+          candidate.algorithm->collective == Collective::kSendRecv
+              ? 32 * KiB
+              : std::clamp<size_t>(512 * KiB / static_cast<size_t>(site.ranks), 16 * KiB, 64 * KiB);
+    } else {
+      // One pass moves a slice small enough that scratch stays in the caches.
+      choice.slot_bytes =
+          std::clamp<size_t>(256 * KiB / static_cast<size_t>(site.ranks), 4 * KiB, 32 * KiB);
+    }
   }
   return choice;
 }

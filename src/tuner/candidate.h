@@ -4,6 +4,7 @@
 //   staged        after meeting, in slices through shared memory
 //   direct        after meeting, between user buffers that peers have mapped
 //   single-copy   after meeting, between user buffers through the kernel
+//   put           after meeting, into user buffers of other hosts; on a host as single-copy
 //
 // Thread safety: pure functions and plain data.
 #pragma once
@@ -24,13 +25,25 @@ enum class Access : uint8_t {
   kNone,        // only by their owner
   kSingleCopy,  // through the kernel
   kMapped,      // load and store
+  kPut,         // of other hosts by puts, of the own through the kernel
+};
+
+// The links between hosts as the rules and the model take them to be: TCP over a fast Ethernet.
+// Microseconds and bytes per microsecond.
+struct Network {
+  double latency = 25;     // from the sender's memory to the receiver's, for a small message
+  double message = 2;      // of a rank's time, for each message that it sends or takes in
+  double bandwidth = 3e3;  // of a host, each way
 };
 
 // What all ranks know of the place they run in.
 struct Site {
   int ranks = 1;
-  bool crowded = false;  // more ranks than cores: meeting costs context switches
-  int cores = 1;         // that the ranks share
+  bool crowded = false;           // more ranks than cores: meeting costs context switches
+  int cores = 1;                  // that the ranks share
+  int hosts = 1;                  // of the ranks: count_hosts(host_of)
+  std::vector<int> host_of = {};  // see AlgorithmParams; empty on one host
+  Network network = {};
 };
 
 // A bulk call, as all ranks know it once they have announced their buffers.
@@ -49,8 +62,8 @@ struct Choice {
   int depth = 2;  // copies of scratch
 };
 
-enum class Protocol : uint8_t { kLowLatency, kStaged, kDirect, kSingleCopy };
-inline constexpr int kProtocols = 4;
+enum class Protocol : uint8_t { kLowLatency, kStaged, kDirect, kSingleCopy, kPut };
+inline constexpr int kProtocols = 5;
 
 const char* to_string(Protocol protocol);
 std::optional<Protocol> protocol_named(std::string_view name);
@@ -63,7 +76,8 @@ struct Candidate {
 
 std::string describe(const Candidate& candidate);  // "low-latency one-hop"
 
-// All that can run a collective at a site, in a fixed order.
+// All that can run a collective at a site, in a fixed order; on several hosts what is made for them
+// first.
 std::vector<Candidate> candidates(Collective collective, const Site& site);
 
 // Largest block that a low-latency plan may carry: its slots, of which there are `depth` copies for

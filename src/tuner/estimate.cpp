@@ -27,7 +27,7 @@ const char* to_string(Source source) {
 }
 
 Estimator::Estimator(const Site& site, std::shared_ptr<const Profile> profile) : site_(site) {
-  if (profile == nullptr) return;
+  if (profile == nullptr || site.hosts > 1) return;
   for (const Sample& sample : profile->samples) {
     curves_[{sample.collective, sample.protocol, sample.algorithm, sample.ranks}].emplace_back(
         std::log2(static_cast<double>(sample.block_bytes)), std::log2(sample.microseconds));
@@ -51,7 +51,8 @@ double Estimator::model(const Candidate& candidate, int ranks, size_t block_byte
     AlgorithmParams params;
     params.ranks = ranks;
     params.root = has_root(candidate.algorithm->collective) ? 0 : -1;
-    entry->second = work_of(candidate.algorithm->build(params));
+    params.host_of = site_.host_of;
+    entry->second = work_of(candidate.algorithm->build(params), site_.host_of);
   }
   Site site = site_;
   site.ranks = ranks;

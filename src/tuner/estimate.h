@@ -29,7 +29,7 @@ struct Estimate {
 
 class Estimator {
  public:
-  // `profile` may be null.
+  // `profile` may be null. Profiles are measured on one host and say nothing of several.
   Estimator(const Site& site, std::shared_ptr<const Profile> profile);
 
   Estimate estimate(const Candidate& candidate, size_t block_bytes);

@@ -1,25 +1,44 @@
 #include "tuner/model.h"
 
 #include <algorithm>
+#include <compare>
+#include <map>
 #include <vector>
 
 namespace tessera {
 namespace {
 
+// A chain of messages: those between hosts, and the others. One between hosts outweighs many within.
+struct Chain {
+  double crossings = 0, hops = 0;
+  auto operator<=>(const Chain&) const = default;
+};
+
 struct LaneState {
   size_t next = 0;
-  double hops = 0;
+  Chain chain;
 };
 
 // Value of each counter and the longest chain of messages that it announces.
 struct CounterState {
   uint64_t value = 0;
-  double hops = 0;
+  Chain chain;
+};
+
+// Whether two ranks are on different hosts.
+class Apart {
+ public:
+  explicit Apart(const std::vector<int>& host_of) : host_of_(host_of) {}
+  bool operator()(int a, int b) const { return !host_of_.empty() && host_of_[a] != host_of_[b]; }
+
+ private:
+  const std::vector<int>& host_of_;
 };
 
 class Walk {
  public:
-  explicit Walk(const Plan& plan) : plan_(plan), counters_(plan.ranks), lanes_(plan.ranks) {
+  Walk(const Plan& plan, Apart apart)
+      : plan_(plan), apart_(apart), counters_(plan.ranks), lanes_(plan.ranks) {
     for (int rank = 0; rank < plan.ranks; ++rank) {
       counters_[rank].resize(plan.programs[rank].counters.size());
       lanes_[rank].resize(plan.programs[rank].lanes.size());
@@ -27,14 +46,14 @@ class Walk {
   }
 
   // Every lane goes on as far as it can, round after round; a verified plan ends.
-  double longest_chain() {
-    double longest = 0;
+  Chain longest_chain() {
+    Chain longest;
     for (bool moved = true; moved;) {
       moved = false;
       for (int rank = 0; rank < plan_.ranks; ++rank) {
         for (size_t lane = 0; lane < lanes_[rank].size(); ++lane) {
           while (advance(rank, lane)) moved = true;
-          longest = std::max(longest, lanes_[rank][lane].hops);
+          longest = std::max(longest, lanes_[rank][lane].chain);
         }
       }
     }
@@ -47,35 +66,73 @@ class Walk {
     const auto& steps = plan_.programs[rank].lanes[lane].steps;
     if (at.next == steps.size()) return false;
     const Step& step = steps[at.next];
-    double hops = at.hops;
+    Chain chain = at.chain;
     for (const Wait& wait : step.waits) {
       if (wait.lag > 0) continue;  // of an earlier pass
       const CounterInfo& info = plan_.programs[rank].counters[wait.counter];
       if (info.kind == CounterKind::kExternal) continue;
       const CounterState& counter = counters_[rank][wait.counter];
       if (counter.value < wait.increment) return false;
-      hops = std::max(hops, counter.hops);
+      chain = std::max(chain, counter.chain);
     }
-    at.hops = hops;
+    at.chain = chain;
     ++at.next;
     for (const Signal& signal : step.signals) {
       CounterState& counter = counters_[signal.rank][signal.counter];
       counter.value += signal.increment;
-      counter.hops = std::max(counter.hops, hops + (signal.rank == rank ? 0 : 1));
+      Chain longer = chain;
+      if (apart_(rank, signal.rank)) {
+        ++longer.crossings;
+      } else if (signal.rank != rank) {
+        ++longer.hops;
+      }
+      counter.chain = std::max(counter.chain, longer);
     }
     return true;
   }
 
   const Plan& plan_;
+  Apart apart_;
   std::vector<std::vector<CounterState>> counters_;
   std::vector<std::vector<LaneState>> lanes_;
 };
 
+// What passes between hosts: messages of the busiest rank, blocks of the busiest host.
+void count_traffic(const Plan& plan, const std::vector<int>& host_of, PlanWork& work) {
+  const Apart apart(host_of);
+  std::map<int, double> sent, taken;  // blocks, by host
+  std::vector<double> messages(plan.ranks);
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    for (const Lane& lane : plan.programs[rank].lanes) {
+      for (const Step& step : lane.steps) {
+        for (const Ref& dst : step.dsts) {
+          if (!apart(rank, dst.rank)) continue;
+          const double blocks = static_cast<double>(step.chunks) / plan.chunks_per_block;
+          sent[host_of[rank]] += blocks;
+          taken[host_of[dst.rank]] += blocks;
+        }
+        for (const Signal& signal : step.signals) {
+          if (!apart(rank, signal.rank)) continue;
+          ++messages[rank];
+          ++messages[signal.rank];
+        }
+      }
+    }
+  }
+  for (const double count : messages) work.messages = std::max(work.messages, count);
+  for (const auto* way : {&sent, &taken}) {
+    for (const auto& [host, blocks] : *way) work.carried = std::max(work.carried, blocks);
+  }
+}
+
 }  // namespace
 
-PlanWork work_of(const Plan& plan) {
+PlanWork work_of(const Plan& plan, const std::vector<int>& host_of) {
   PlanWork work;
-  work.hops = Walk(plan).longest_chain();
+  const Chain chain = Walk(plan, Apart(host_of)).longest_chain();
+  work.hops = chain.hops;
+  work.crossings = chain.crossings;
+  if (!host_of.empty()) count_traffic(plan, host_of, work);
   for (const RankProgram& program : plan.programs) {
     double copied = 0, reduced = 0, moves = 0;
     for (const Lane& lane : program.lanes) {
@@ -101,7 +158,10 @@ double model_time(const PlanWork& work, Protocol protocol, const Site& site, siz
       site.crowded ? static_cast<double>(site.ranks) / std::max(1, site.cores) : 1;
   const auto bytes = static_cast<double>(block_bytes);
   double time = costs.call + work.hops * hop;
-  if (protocol != Protocol::kLowLatency) time += 2 * hop;  // meeting
+  if (protocol != Protocol::kLowLatency)  // meeting
+    time += 2 * (site.hosts > 1 ? site.network.latency : hop);
+  time += work.crossings * site.network.latency + work.messages * site.network.message +
+          work.carried * bytes / site.network.bandwidth;
   double moving = work.copied / costs.copy + work.reduced / costs.reduce;
   if (protocol == Protocol::kSingleCopy) {
     moving = (work.copied + work.reduced) / costs.single_copy;

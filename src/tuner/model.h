@@ -2,9 +2,13 @@
 // rank moves, times default costs of a host. Right in order of magnitude; tessera-tune knows better.
 //
 //   time = call + meeting + hops * hop + moved * bytes / bandwidth
+//        + crossings * latency + messages * message + carried * bytes / network bandwidth
 //
 // hops: messages that wait for each other, from the first step to the last of one pass. moved:
-// blocks written by the busiest rank; ranks that share a core share its bandwidth.
+// blocks written by the busiest rank; ranks that share a core share its bandwidth. The second line
+// is that of several hosts, with Site::network: crossings are the hops between hosts, messages those
+// that the busiest rank sends to and gets from other hosts, carried the blocks that leave or enter
+// the busiest host.
 // Thread safety: pure functions.
 #pragma once
 
@@ -29,9 +33,11 @@ struct PlanWork {
   double copied = 0;   // blocks, by the busiest rank
   double reduced = 0;  // blocks read by reductions, by the busiest rank
   double moves = 0;    // data steps of the busiest rank
+  double crossings = 0, messages = 0, carried = 0;
 };
 
-PlanWork work_of(const Plan& plan);
+// `host_of` as in AlgorithmParams.
+PlanWork work_of(const Plan& plan, const std::vector<int>& host_of = {});
 
 // `cores`: that the ranks share.
 double model_time(const PlanWork& work, Protocol protocol, const Site& site, size_t block_bytes,

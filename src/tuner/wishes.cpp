@@ -52,8 +52,10 @@ bool is_low_latency(const Candidate& candidate) {
 }  // namespace
 
 int nccl_family(std::string_view algorithm) {
-  if (algorithm == "double-tree" || algorithm == "tree" || algorithm == "binomial") return 0;
-  if (algorithm == "ring") return 1;
+  if (algorithm == "double-tree" || algorithm == "tree" || algorithm == "binomial" ||
+      algorithm == "hierarchical-tree")
+    return 0;
+  if (algorithm == "ring" || algorithm == "hierarchical-ring") return 1;
   if (algorithm == "pat") return 2;
   return -1;
 }

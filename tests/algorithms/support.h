@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algorithms/algorithms.h"
@@ -37,22 +38,46 @@ inline std::vector<int> roots(Collective collective, int ranks) {
 }
 
 inline std::string label(const Algorithm& algorithm, const AlgorithmParams& params) {
+  std::string hosts = params.host_of.empty() ? "" : ", hosts";
+  for (const int host : params.host_of) hosts += " " + std::to_string(host);
   return std::string(algorithm.name) + " " + to_string(algorithm.collective) +
          (algorithm.reach == Reach::kDirect ? " direct" : " staged") + ", " +
          std::to_string(params.ranks) + " ranks, root " + std::to_string(params.root) + ", depth " +
-         std::to_string(params.scratch_depth) + ", chunks " + std::to_string(params.chunks);
+         std::to_string(params.scratch_depth) + ", chunks " + std::to_string(params.chunks) + hosts;
 }
 
-// Calls body(params) for every root of every rank count that the algorithm supports.
+// Layouts worth trying with so many ranks: numbered host by host, in turn, unevenly, one rank on a
+// host of its own, and each rank on its own.
+inline std::vector<std::vector<int>> layouts(int ranks) {
+  std::vector<std::vector<int>> result(5, std::vector<int>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    result[0][rank] = rank * 2 / ranks;
+    result[1][rank] = rank % 3;
+    result[2][rank] = 7 * (rank * rank / ranks * 4 / ranks);
+    result[3][rank] = rank == ranks / 2 ? 1 : 0;
+    result[4][rank] = ranks - rank;
+  }
+  if (ranks > 16) result.pop_back();
+  std::erase_if(result, [](const std::vector<int>& layout) { return count_hosts(layout) < 2; });
+  return result;
+}
+
+// Calls body(params) for every root of every rank count that the algorithm supports; one for
+// several hosts also for each of the layouts.
 template <class Body>
 void for_each_shape(const Algorithm& algorithm, const std::vector<int>& rank_counts, Body body) {
   for (const int ranks : rank_counts) {
-    if (!algorithm.supports(ranks)) continue;
+    if (!algorithm.supports(ranks, algorithm.across_hosts ? 2 : 1)) continue;
     for (const int root : roots(algorithm.collective, ranks)) {
       AlgorithmParams params;
       params.ranks = ranks;
       params.root = root;
-      body(params);
+      if (!algorithm.across_hosts) body(params);
+      if (!algorithm.across_hosts) continue;
+      for (std::vector<int>& layout : layouts(ranks)) {
+        params.host_of = std::move(layout);
+        body(params);
+      }
     }
   }
 }

@@ -22,9 +22,13 @@ constexpr const char* kNames[] = {
     "TESSERA_SLICE_BYTES",
     "TESSERA_SINGLE_COPY",
     "TESSERA_SPIN",
+    "TESSERA_EMULATE",
     "NCCL_COMM_BLOCKING",
     "TESSERA_SHARE_MEMORY",
     "NCCL_SOCKET_IFNAME",
+    "NCCL_SOCKET_FAMILY",
+    "NCCL_SOCKET_NTHREADS",
+    "NCCL_NSOCKS_PERTHREAD",
     "NCCL_DEBUG",
     "NCCL_COMM_ID",
     "NCCL_DEBUG_FILE",
@@ -167,6 +171,25 @@ TEST_F(ConfigTest, ChannelsAreLimitedAsNcclDoes) {
   ::setenv("NCCL_MIN_NCHANNELS", "-2", 1);  // unset, in NCCL's words
   EXPECT_EQ(read().min_channels, -1);
   refusal("NCCL_MIN_NCHANNELS", "8x");
+}
+
+TEST_F(ConfigTest, TheProductOfThreadsAndSocketsPerThreadIsTheNumberOfSockets) {
+  EXPECT_EQ(read().sockets_per_peer(), 1);
+  ::setenv("NCCL_SOCKET_NTHREADS", "4", 1);
+  EXPECT_EQ(read().sockets_per_peer(), 4);
+  ::setenv("NCCL_NSOCKS_PERTHREAD", "16", 1);
+  EXPECT_EQ(read().sockets_per_peer(), 64);
+  EXPECT_THAT(refusal("NCCL_NSOCKS_PERTHREAD", "17"), HasSubstr("68 sockets"));
+  ::setenv("NCCL_NSOCKS_PERTHREAD", "2", 1);
+  EXPECT_THAT(refusal("NCCL_SOCKET_NTHREADS", "0"), HasSubstr("from 1 to 16"));
+  EXPECT_THAT(refusal("NCCL_NSOCKS_PERTHREAD", "65"), HasSubstr("from 1 to 64"));
+}
+
+TEST_F(ConfigTest, TheSocketFamilyIsOneOfTwoWords) {
+  EXPECT_EQ(read().socket_family, "");
+  ::setenv("NCCL_SOCKET_FAMILY", "AF_INET6", 1);
+  EXPECT_EQ(read().socket_family, "AF_INET6");
+  EXPECT_THAT(refusal("NCCL_SOCKET_FAMILY", "ipv6"), HasSubstr("AF_INET or AF_INET6"));
 }
 
 TEST_F(ConfigTest, OneLineSaysWhyMoreChannelsHaveNoEffect) {

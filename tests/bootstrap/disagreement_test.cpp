@@ -77,11 +77,11 @@ TEST(Disagreement, AnotherVersionOfTheLibraryIsNamedToBothSides) {
   const Fd fd = connect_raw(id);
   const bootstrap::Nonce nonce = read_nonce(fd);
   // As a future version would say it: the numbers first, then something unknown.
-  const bootstrap::Key secret = content_of(id).secret;
+  const Key secret = content_of(id).secret;
   const std::string body = bootstrap::bytes_of(int32_t{1}) + bootstrap::bytes_of(int32_t{2}) + "?";
   bootstrap::FrameHeader header{
       bootstrap::kWireMagic, 20304, bootstrap::MessageKind::kHello, body.size(), {}};
-  bootstrap::KeyedHash hash(secret);
+  KeyedHash hash(secret);
   hash.add(nonce.data(), nonce.size());
   hash.add_value(header.version);
   hash.add_value(header.kind);
@@ -95,25 +95,6 @@ TEST(Disagreement, AnotherVersionOfTheLibraryIsNamedToBothSides) {
     EXPECT_EQ(status.code(), Code::kInvalidUsage);
     EXPECT_THAT(status.message(), HasSubstr("rank 1 uses tessera 2.3.4"));
     EXPECT_THAT(status.message(), HasSubstr(bootstrap::version_text(bootstrap::kVersion)));
-  }
-}
-
-TEST(Disagreement, RanksOfAnotherHostAreNamed) {
-  const UniqueId id = new_id();
-  std::optional<Result<Membership>> result;
-  std::thread rank_zero([&] { result = join(id, {0, 2, {}}, soon()); });
-  const Fd fd = connect_raw(id);
-  bootstrap::Hello hello = hello_of(1, 2);
-  hello.member.host ^= 1;
-  std::strcpy(hello.member.host_name, "elsewhere");
-  ASSERT_TRUE(send_raw(fd, frame_of(id, read_nonce(fd), hello)));
-  const Status told = read_reply(fd);
-  rank_zero.join();
-  for (const Status& status : {told, result->status()}) {
-    EXPECT_EQ(status.code(), Code::kInvalidUsage);
-    EXPECT_THAT(status.message(), HasSubstr("rank 1 on elsewhere"));
-    EXPECT_THAT(status.message(), HasSubstr("rank 0 on "));
-    EXPECT_THAT(status.message(), HasSubstr("one host only"));
   }
 }
 

@@ -111,22 +111,6 @@ TEST(Agreement, MissingRanksAreCountedInWords) {
             "rank 1 of 2 has not joined within 0.25 s");
 }
 
-TEST(Agreement, RanksOfEachHostAreListed) {
-  std::vector<Member> members(5);
-  for (int rank = 0; rank < 5; ++rank) {
-    Member& member = members[static_cast<size_t>(rank)];
-    member.rank = rank;
-    member.host = rank < 3 ? 1 : 2;
-    std::strcpy(member.host_name, rank < 3 ? "left" : "right");
-  }
-  const Status status = bootstrap::check_hosts(members);
-  EXPECT_EQ(status.code(), Code::kInvalidUsage);
-  EXPECT_THAT(status.message(),
-              AllOf(HasSubstr("ranks 0-2 on left"), HasSubstr("ranks 3, 4 on right")));
-  for (Member& member : members) member.host = 7;
-  EXPECT_TRUE(bootstrap::check_hosts(members).ok());
-}
-
 TEST(Wire, EveryCutOfAMessageIsRefused) {
   const std::string hello = bootstrap::pack(hello_of(1, 2));
   ASSERT_TRUE(bootstrap::unpack_hello(hello).ok());

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,16 +19,20 @@ inline CommOptions quick_options(int timeout_ms = 20'000) {
   return options;
 }
 
-// Runs body(communicator) on `ranks` threads and waits for all.
+// Runs body(communicator) on `ranks` threads and waits for all. `hosts`: by rank, the host that it
+// pretends to run on; empty: all on this one.
 inline void run_ranks(int ranks, const CommOptions& options,
-                      const std::function<void(Communicator&)>& body) {
+                      const std::function<void(Communicator&)>& body,
+                      const std::vector<int>& hosts = {}) {
   Result<UniqueId> id = create_unique_id(options.config);
   ASSERT_TRUE(id.ok()) << id.status().message();
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
+      CommOptions own = options;
+      if (!hosts.empty()) own.config.host_id = "host " + std::to_string(hosts[rank]);
       Result<std::unique_ptr<Communicator>> comm =
-          Communicator::create(id.value(), ranks, rank, options);
+          Communicator::create(id.value(), ranks, rank, own);
       ASSERT_TRUE(comm.ok()) << comm.status().message();
       body(*comm.value());
     });

@@ -53,7 +53,7 @@ TEST_F(TopoTool, HelpExplainsAndWrongArgumentsEndWithTwo) {
 TEST_F(TopoTool, MistakesInDescriptionsAreNamed) {
   const Ended missing = run("tessera-topo --from " + path("none.xml"));
   EXPECT_EQ(missing.code, 1);
-  EXPECT_THAT(missing.text, HasSubstr("none.xml: No such file"));
+  EXPECT_THAT(missing.text, HasSubstr("none.xml: cannot read this file: No such file"));
   const std::string faulty =
       written("faulty.xml", "<system version=\"1\">\n<cpu numaid=\"0\">\n<pci <gpu/>\n</system>\n");
   const Ended broken = run("tessera-topo --from " + faulty);
@@ -64,7 +64,7 @@ TEST_F(TopoTool, MistakesInDescriptionsAreNamed) {
   EXPECT_THAT(nonsense.text, HasSubstr("sock:many"));
   const Ended folder = run("tessera-topo --from /tmp");
   EXPECT_EQ(folder.code, 1);
-  EXPECT_THAT(folder.text, HasSubstr("is a folder"));
+  EXPECT_THAT(folder.text, HasSubstr("Is a directory"));
 }
 
 TEST_F(TopoTool, ShowsDevicesPathsRingsAndTrees) {

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/interface_filter.h"
+
 namespace tessera::bootstrap {
 namespace {
 
@@ -21,33 +23,6 @@ struct Interface {
   std::string name;
   SocketAddress address;
 };
-
-struct Filter {
-  std::vector<std::string_view> names;
-  bool exclude = false;
-  bool exact = false;
-};
-
-Filter parse_filter(std::string_view text) {
-  Filter filter;
-  filter.exclude = text.starts_with('^');
-  if (filter.exclude) text.remove_prefix(1);
-  filter.exact = text.starts_with('=');
-  if (filter.exact) text.remove_prefix(1);
-  while (!text.empty()) {
-    const size_t comma = std::min(text.find(','), text.size());
-    if (comma > 0) filter.names.push_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return filter;
-}
-
-bool wanted(const Filter& filter, std::string_view name) {
-  const bool named = std::any_of(filter.names.begin(), filter.names.end(), [&](std::string_view n) {
-    return filter.exact ? name == n : name.starts_with(n);
-  });
-  return named != filter.exclude;
-}
 
 // Interfaces that are up and have an address one can bind without more knowledge. IPv4 first.
 std::vector<Interface> usable_interfaces() {
@@ -155,12 +130,20 @@ Result<SocketAddress> parse_comm_id(const std::string& text) {
 }
 
 Result<SocketAddress> choose_interface(const std::string& ifname) {
-  if (ifname.empty()) return make_address(in_addr{htonl(INADDR_LOOPBACK)}, 0);
-  const Filter filter = parse_filter(ifname);
   const std::vector<Interface> interfaces = usable_interfaces();
+  if (ifname.empty()) {
+    // Bridges of containers and virtual machines lead nowhere else.
+    const InterfaceFilter outward("^lo,docker,virbr");
+    for (const Interface& interface : interfaces) {
+      if (outward.passes(interface.name) && !interface.address.link_local())
+        return interface.address;
+    }
+    return make_address(in_addr{htonl(INADDR_LOOPBACK)}, 0);
+  }
+  const InterfaceFilter filter(ifname);
   std::vector<std::string> names;
   for (const Interface& interface : interfaces) {
-    if (wanted(filter, interface.name)) return interface.address;
+    if (filter.passes(interface.name)) return interface.address;
     if (std::find(names.begin(), names.end(), interface.name) == names.end()) {
       names.push_back(interface.name);
     }

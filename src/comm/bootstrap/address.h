@@ -16,6 +16,10 @@ struct SocketAddress {
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
   int family() const { return storage.ss_family; }
+  bool link_local() const {  // such an IPv6 address means nothing on another host
+    return family() == AF_INET6 &&
+           IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_addr);
+  }
 };
 
 SocketAddress make_address(const in_addr& ip, uint16_t port);
@@ -27,8 +31,8 @@ std::string to_text(const SocketAddress& address);  // "127.0.0.1:4711", "[::1]:
 Result<SocketAddress> parse_comm_id(const std::string& text);
 
 // Where a root listens, port 0. `ifname` is the value of NCCL_SOCKET_IFNAME (prefixes separated by
-// commas; ^ excludes, = wants the whole name); empty: loopback. kInvalidUsage, naming the
-// interfaces there are, when nothing matches.
+// commas; ^ excludes, = wants the whole name); empty: the first that leads out of this host, else
+// loopback. kInvalidUsage, naming the interfaces there are, when nothing matches.
 Result<SocketAddress> choose_interface(const std::string& ifname);
 
 }  // namespace tessera::bootstrap

@@ -1,7 +1,5 @@
 #include "comm/bootstrap/agreement.h"
 
-#include <map>
-
 #include "comm/bootstrap/unique_id.h"
 
 namespace tessera::bootstrap {
@@ -75,30 +73,6 @@ Status version_mismatch(int32_t rank, uint32_t version, std::span<const Hello* c
   return Status::error(Code::kInvalidUsage,
                        "rank {} uses tessera {}, {} uses {}: all ranks must use the same version",
                        rank, version_text(version), other, version_text(kVersion));
-}
-
-Status check_hosts(const std::vector<Member>& members) {
-  struct Host {
-    std::string name;
-    std::vector<int> ranks;
-  };
-  std::map<uint64_t, Host> hosts;
-  for (const Member& member : members) {
-    Host& host = hosts[member.host];
-    if (host.name.empty()) host.name = member.host_name;
-    host.ranks.push_back(member.rank);
-  }
-  if (hosts.size() <= 1) return {};
-  std::vector<std::string> texts;
-  for (const auto& [token, host] : hosts) {
-    texts.push_back(fmt::format("{} {} on {} (host id {:08x})",
-                                host.ranks.size() == 1 ? "rank" : "ranks", list_of(host.ranks),
-                                host.name, token >> 32));
-  }
-  return Status::error(Code::kInvalidUsage,
-                       "the ranks run on different hosts or in different network namespaces: {}. "
-                       "This version connects ranks of one host only",
-                       fmt::join(texts, "; "));
 }
 
 std::vector<int> missing(std::span<const Hello* const> joined, int ranks) {

@@ -26,9 +26,6 @@ Status check_hello(const Hello& hello, std::span<const Hello* const> earlier);
 // A rank of another library version says hello.
 Status version_mismatch(int32_t rank, uint32_t version, std::span<const Hello* const> earlier);
 
-// Whether all members run on one host. By rank.
-Status check_hosts(const std::vector<Member>& members);
-
 std::vector<int> missing(std::span<const Hello* const> joined, int ranks);
 
 // "ranks 2, 5 of 8 have not joined within 30 s"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/fd.h"
-#include "comm/bootstrap/keyed_hash.h"
+#include "base/keyed_hash.h"
 
 namespace tessera::bootstrap {
 namespace {
@@ -74,11 +74,11 @@ std::optional<ProcessState> look_at_process(int pid) {
   return state;
 }
 
-Member describe_self(int rank) {
+Member describe_self(int rank, const std::string& host_id) {
   Member member;
   member.rank = rank;
   member.pid = ::getpid();
-  member.host = host_token();
+  member.host = host_id.empty() ? host_token() : short_hash(host_id);
   member.pid_namespace = own_pid_namespace();
   const std::optional<ProcessState> state = look_at_process(member.pid);
   member.process = process_token(member.pid, member.pid_namespace, state ? state->start_time : 0);

@@ -29,6 +29,6 @@ struct ProcessState {
 std::optional<ProcessState> look_at_process(int pid);
 
 // The calling process as `rank`; socket_name is left to the caller.
-Member describe_self(int rank);
+Member describe_self(int rank, const std::string& host_id = "");
 
 }  // namespace tessera::bootstrap

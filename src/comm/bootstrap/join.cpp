@@ -28,6 +28,12 @@ uint32_t wait_for_root_ms(Deadline deadline) {
   return static_cast<uint32_t>(std::max(1, left - std::min(left / 10, 500)));
 }
 
+void note_endpoints(const tcp::Listener& listener, Member& member) {
+  const std::span<const tcp::Endpoint> endpoints = listener.endpoints();
+  member.endpoint_count = static_cast<int32_t>(std::min(endpoints.size(), member.endpoints.size()));
+  std::copy_n(endpoints.begin(), member.endpoint_count, member.endpoints.begin());
+}
+
 class Joiner {
  public:
   Joiner(const IdContent& id, const JoinOptions& options, Deadline deadline)
@@ -39,9 +45,11 @@ class Joiner {
     if (id_.hosted_by_rank_zero && options_.rank == 0) {
       if (Status status = host_root(); !status.ok()) return status;
     }
-    Member self = describe_self(options_.rank);
+    Member self = describe_self(options_.rank, options_.config.host_id);
     const std::string& name = mailbox.value()->name();
     std::memcpy(self.socket_name, name.data(), std::min(name.size(), sizeof self.socket_name - 1));
+    Result<tcp::Listener> listener = tcp::Listener::open(options_.config);
+    if (listener.ok()) note_endpoints(listener.value(), self);
     Result<Welcome> welcome = ask_until_answered(self);
     if (!welcome.ok()) return welcome.status();
     if (welcome->members.size() != static_cast<size_t>(options_.ranks)) {
@@ -52,6 +60,7 @@ class Joiner {
     membership.members = std::move(welcome->members);
     membership.secret = welcome->secret;
     membership.mailbox = std::move(mailbox).value();
+    membership.listener = std::move(listener);
     membership.mailbox->set_secret(membership.secret, options_.rank);
     return membership;
   }

@@ -9,9 +9,9 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/keyed_hash.h"
 #include "base/status.h"
 #include "comm/bootstrap/address.h"
-#include "comm/bootstrap/keyed_hash.h"
 
 namespace tessera::bootstrap {
 

@@ -116,14 +116,14 @@ Result<UniqueId> create_unique_id(const Config& config) {
     content.address = address.value();
     content.hosted_by_rank_zero = true;
     // Known to whoever knows the address, as the variable promises nothing more.
-    bootstrap::KeyedHash hash(bootstrap::Key{'c', 'o', 'm', 'm', ' ', 'i', 'd'});
+    KeyedHash hash(Key{'c', 'o', 'm', 'm', ' ', 'i', 'd'});
     hash.add(bootstrap::to_text(content.address));
     content.secret = hash.finish();
     return bootstrap::encode(content);
   }
   Result<bootstrap::SocketAddress> address = bootstrap::choose_interface(config.socket_ifname);
   if (!address.ok()) return address.status();
-  Result<bootstrap::Key> secret = bootstrap::random_key();
+  Result<Key> secret = bootstrap::random_key();
   if (!secret.ok()) return secret.status();
   Result<bootstrap::Listener> listener = bootstrap::listen_at(address.value());
   if (!listener.ok()) return listener.status();

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
+#include "base/keyed_hash.h"
 #include "base/status.h"
 #include "comm/bootstrap.h"
 #include "comm/bootstrap/address.h"
-#include "comm/bootstrap/keyed_hash.h"
 
 namespace tessera::bootstrap {
 

@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/keyed_hash.h"
 #include "base/status.h"
 #include "comm/bootstrap.h"
-#include "comm/bootstrap/keyed_hash.h"
 
 namespace tessera::bootstrap {
 

@@ -1,6 +1,7 @@
-// A place in host memory: an address in this process, or in another process of this host.
-// Other processes' memory is moved by single copies through the kernel (process_vm_readv /
-// process_vm_writev). Thread safety: pure values; the moves may be called from any thread.
+// A place in host memory: an address in this process, in another process of this host, or what lies
+// behind a port (device/port.h). Other processes' memory is moved by single copies through the
+// kernel (process_vm_readv / process_vm_writev); what lies behind a port can only be put to.
+// Thread safety: pure values; the moves may be called from any thread.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +9,11 @@
 
 namespace tessera::host {
 
+inline constexpr int kBehindPort = -1;
+
 struct Place {
-  uintptr_t address = 0;
-  int pid = 0;  // 0: this process
+  uintptr_t address = 0;  // behind a port: the position
+  int pid = 0;            // 0: this process
 
   bool local() const { return pid == 0; }
   void* pointer() const { return reinterpret_cast<void*>(address); }

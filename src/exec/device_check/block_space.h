@@ -29,6 +29,7 @@ inline constexpr uint32_t kMaxOperands = 64;
 struct BlockState {
   std::byte* places[kMaxOperands];
   uint16_t raw[kMaxOperands];
+  uint16_t members[kMaxOperands];
   uint64_t value;
 };
 
@@ -46,14 +47,19 @@ class BlockSpace {
     return __syncthreads_or(threadIdx.x == 0 && counter.reached(target)) != 0;
   }
 
-  __device__ void publish(Counter& counter, uint64_t n) {
+  // Blocks spin and nobody sleeps: there is no one to wake.
+  __device__ void publish(uint16_t, Counter& counter, uint64_t n) {
     __syncthreads();
     if (threadIdx.x == 0) counter.publish(n);
   }
-
-  __device__ void publish_value(Counter& counter, uint64_t value) {
+  __device__ void publish_value(uint16_t, Counter& counter, uint64_t value) {
     __syncthreads();
     if (threadIdx.x == 0) counter.publish_value(value);
+  }
+  __device__ void publish_slot(uint16_t member, BlockSlot* slot, uint64_t value,
+                               uint64_t fingerprint) {
+    if (threadIdx.x == 0) slot->fingerprint = fingerprint;
+    publish_value(member, slot->counter, value);
   }
 
   __device__ uint64_t value(const Counter& counter) const {
@@ -66,7 +72,6 @@ class BlockSpace {
 
   __device__ void expect(const SlotHeader*) const {}
   __device__ void expect_next(const SlotHeader*) const {}
-  __device__ void ring(uint16_t) {}  // blocks spin; nobody sleeps
   __device__ void pause() const {}
   __device__ Place place(void* pointer) const { return static_cast<Place>(pointer); }
   __device__ void* small_or_data(BlockSlot* slot, size_t bytes) const {
@@ -76,6 +81,7 @@ class BlockSpace {
   // All threads write the same values.
   __device__ Place* places() { return state_.places; }
   __device__ uint16_t* raw() { return state_.raw; }
+  __device__ uint16_t* members() { return state_.members; }
 
   __device__ bool combine(const Operands<Place>& operands) {
     __syncthreads();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "tools/common/layout.h"
 #include "tools/common/names.h"
 #include "tuner/rules.h"
 #include "tuner/tuner.h"
@@ -21,7 +22,7 @@ namespace {
 using namespace tessera;
 
 struct Options {
-  std::string collective;
+  std::string collective, hosts;
   size_t message = 0;
   int ranks = 0;
   int cores = 0;
@@ -82,28 +83,56 @@ Result<std::pair<Candidate, std::string>> winner(Tuner& tuner, Collective collec
                    measured ? above + "; of those, the least estimated time" : "rule: " + above);
 }
 
-int explain(const Options& options) {
+// `layout` may be empty: one host.
+Site site_of(const Options& options, std::vector<int> layout) {
+  Site site;
+  site.ranks = options.ranks;
+  site.hosts = count_hosts(layout);
+  site.cores = options.cores * site.hosts;
+  site.crowded = site.ranks > site.cores;
+  site.host_of = std::move(layout);
+  return site;
+}
+
+// What estimates rest on.
+std::string basis(const Site& site, const Profile* profile) {
+  if (site.hosts > 1)
+    return "several hosts: rules decide, and estimates are the model's; profiles are of one host";
+  return profile != nullptr ? "profile of " + profile->about
+                            : "no profile: rules decide, and estimates are the model's; "
+                              "tessera-tune makes one";
+}
+
+int explain(Options options) {
   const auto collective = tools::collective_named(options.collective);
   if (!collective)
     return fail(fmt::format("no collective is called \"{}\"", options.collective), 2);
+  Result<std::vector<int>> layout = std::vector<int>();
+  if (!options.hosts.empty()) layout = tools::layout_named(options.hosts);
+  if (!layout.ok()) return fail(layout.status().message(), 2);
+  if (!layout->empty()) options.ranks = static_cast<int>(layout->size());
   Result<Config> config = Config::from_environment();
   if (!config.ok()) return fail(config.status().message());
   Result<std::shared_ptr<const Profile>> profile = find_profile(config.value());
   if (!profile.ok()) return fail(profile.status().message());
-  const Site site{options.ranks, options.ranks > options.cores, options.cores};
+  const Site site = site_of(options, std::move(layout).value());
   Result<Tuner> tuner = Tuner::create(site, config.value(), profile.value());
   if (!tuner.ok()) return fail(tuner.status().message());
   const size_t block = std::max<size_t>(block_of(*collective, options.ranks, options.message), 4);
-  const Access access = options.plain ? Access::kSingleCopy : Access::kMapped;
+  const Access access = site.hosts > 1  ? Access::kNone
+                        : options.plain ? Access::kSingleCopy
+                                        : Access::kMapped;
   auto chosen = winner(tuner.value(), *collective, block, access, profile.value().get());
   if (!chosen.ok()) return fail(chosen.status().message());
 
-  fmt::print("{} of {} bytes, {} ranks on {} cores, buffers {}: blocks of {} bytes\n",
-             to_string(*collective), options.message, options.ranks, options.cores,
-             options.plain ? "of plain memory" : "mapped by peers", block);
-  fmt::print("{}\n\n", profile.value() ? "profile of " + profile.value()->about
-                                       : "no profile: rules decide, and estimates are the model's; "
-                                         "tessera-tune makes one");
+  fmt::print("{} of {} bytes, {} ranks on {} cores{}, buffers {}: blocks of {} bytes\n",
+             to_string(*collective), options.message, site.ranks, site.cores,
+             site.hosts > 1 ? fmt::format(" of {} hosts", site.hosts) : "",
+             site.hosts > 1  ? "beyond reach"
+             : options.plain ? "of plain memory"
+                             : "mapped by peers",
+             block);
+  fmt::print("{}\n\n", basis(site, profile.value().get()));
   fmt::print("  {:<32} {:>12}  {:<12}  {}\n", "candidate", "estimate us", "known from", "cost");
   for (const Row& row : rows(tuner.value(), *collective, block, access)) {
     fmt::print("{} {:<32} {:>12.2f}  {:<12}  {}\n", row.candidate == chosen->first ? '*' : ' ',
@@ -130,7 +159,9 @@ int main(int argc, char** argv) {
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--ranks", options.ranks, "ranks on this host (its cores)")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--cores", options.cores, "cores they share (this machine's)")
+  app.add_option("--hosts", options.hosts,
+                 "several hosts: the host of each rank, 0,0,1,1, or hosts and ranks of each, 2x4");
+  app.add_option("--cores", options.cores, "cores of a host (this machine's)")
       ->check(CLI::Range(1, 65536));
   app.add_flag("--plain", options.plain, "buffers come from malloc, not from ncclMemAlloc");
   try {
@@ -139,5 +170,5 @@ int main(int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? 0 : 2;
   }
-  return explain(options);
+  return explain(std::move(options));
 }

@@ -16,6 +16,7 @@
 #include "plan/limits.h"
 #include "plan/printer.h"
 #include "plan/verifier.h"
+#include "tools/common/layout.h"
 
 namespace {
 
@@ -67,12 +68,15 @@ int list() {
       fmt::print("  {:<20} {:<7} {}\n", algorithm.name, to_word(algorithm.reach), algorithm.cost);
     }
   }
+  fmt::print(
+      "\nS bytes, n ranks, m chunks; alpha, beta, gamma: a hop, to move a byte, to reduce one; "
+      "\nhierarchical ones: h hosts of l ranks, alpha' and beta' between them\n");
   return kDone;
 }
 
 struct ShowOptions {
-  std::string algorithm, collective, svg, reach;
-  AlgorithmParams params = {.ranks = 4, .root = -1, .scratch_depth = 2, .chunks = 4};
+  std::string algorithm, collective, svg, reach, hosts;
+  AlgorithmParams params = {.ranks = 0, .root = -1, .scratch_depth = 2, .chunks = 4};
   bool json = false;
 };
 
@@ -92,6 +96,22 @@ const Algorithm* choose(const ShowOptions& options, Collective collective) {
   return nullptr;
 }
 
+// Ranks and layout, of which one may follow from the other.
+Status place(ShowOptions& options) {
+  AlgorithmParams& params = options.params;
+  if (options.hosts.empty()) return {};
+  Result<std::vector<int>> layout = tools::layout_named(options.hosts);
+  if (!layout.ok()) return layout.status();
+  params.host_of = std::move(layout).value();
+  const int ranks = static_cast<int>(params.host_of.size());
+  if (params.ranks != 0 && params.ranks != ranks) {
+    return Status::error(Code::kInvalidArgument, "--hosts {} places {} ranks, --ranks says {}",
+                         options.hosts, ranks, params.ranks);
+  }
+  params.ranks = ranks;
+  return {};
+}
+
 int show(ShowOptions options) {
   const std::optional<Collective> collective = find_collective(options.collective);
   if (!collective) return complain(kUsage, "unknown collective " + options.collective);
@@ -101,9 +121,12 @@ int show(ShowOptions options) {
                     fmt::format("no algorithm \"{}\" for {}; \"tessera-plan list\" names all",
                                 options.algorithm, options.collective));
   }
-  if (!algorithm->supports(options.params.ranks)) {
-    return complain(kUsage, fmt::format("{} does not support {} ranks", options.algorithm,
-                                        options.params.ranks));
+  if (const Status placed = place(options); !placed.ok()) return complain(kUsage, placed.message());
+  const int hosts = count_hosts(options.params.host_of);
+  if (!algorithm->supports(options.params.ranks, hosts)) {
+    return complain(kUsage, fmt::format("{} does not support {} rank(s) on {} host(s){}",
+                                        options.algorithm, options.params.ranks, hosts,
+                                        algorithm->across_hosts ? "; see --hosts" : ""));
   }
   int& root = options.params.root;
   if (has_root(*collective) && root < 0) root = 0;
@@ -155,9 +178,10 @@ int main(int argc, char** argv) {
       app.add_subcommand("show", "Print an algorithm's plan, one line per step");
   show_command->add_option("algorithm", options.algorithm, "Such as ring; see list")->required();
   show_command->add_option("--collective", options.collective, "Such as all-reduce")->required();
-  show_command->add_option("--ranks", options.params.ranks, "How many ranks")
-      ->required()
-      ->check(CLI::Range(1, kMaxRanks));
+  CLI::Option* ranks = show_command->add_option("--ranks", options.params.ranks, "How many ranks")
+                           ->check(CLI::Range(1, kMaxRanks));
+  CLI::Option* hosts = show_command->add_option(
+      "--hosts", options.hosts, "The host of each rank, 0,0,1,1, or hosts and ranks of each, 2x4");
   show_command->add_option("--root", options.params.root, "Where the collective has one; default 0")
       ->check(CLI::Range(0, kMaxRanks - 1));
   show_command->add_option("--reach", options.reach, "Default: staged if there is such a plan")
@@ -182,6 +206,8 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
   if (*list_command) return list();
+  if (*show_command && ranks->empty() && hosts->empty())
+    return complain(kUsage, "how many ranks? give --ranks or --hosts");
   if (*show_command) return show(std::move(options));
   if (*verify_command) return verify_file(file);
   return kUsage;

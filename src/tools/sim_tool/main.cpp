@@ -13,7 +13,7 @@
 #include "plan/json.h"
 #include "plan/limits.h"
 #include "simulator/timeline.h"
-#include "tools/common/describe.h"
+#include "tools/common/files.h"
 #include "tools/common/names.h"
 #include "tools/sim_tool/report.h"
 #include "tools/sim_tool/run.h"
@@ -69,10 +69,13 @@ int simulate_one(const Options& options, const tools::Site& site, const simulato
 
 // Why an algorithm is not in the table; empty: it is.
 std::string left_out(const Algorithm& algorithm, const tools::Call& call, const tools::Site& site) {
-  if (!algorithm.supports(site.ranks())) return fmt::format("not for {} ranks", site.ranks());
-  if (algorithm.reach == Reach::kDirect && site.graph.hosts > 1)
+  const int hosts = count_hosts(site.host_of);
+  if ((algorithm.across_hosts || algorithm.puts) && hosts < 2) return "for ranks on several hosts";
+  if (!algorithm.supports(site.ranks(), hosts))
+    return fmt::format("not for {} ranks", site.ranks());
+  if (algorithm.reach == Reach::kDirect && !algorithm.puts && site.graph.hosts > 1)
     return "ranks of other hosts do not reach the buffers";
-  const double parts = tools::parts_of(algorithm, call, site.ranks());
+  const double parts = tools::parts_of(algorithm, call, site);
   if (parts > (algorithm.rotates ? tools::most_parts(algorithm) : tools::kMostTableParts))
     return fmt::format("about {:.0f} million steps and peers: only by --algorithm", parts / 1e6);
   return {};
@@ -84,7 +87,7 @@ int simulate_all(const Options& options, const tools::Site& site, const simulato
     tools::Row row{std::string(algorithm.name), tools::to_word(algorithm.reach), {}, {}};
     row.why_not = left_out(algorithm, options.call, site);
     if (row.why_not.empty()) {
-      const auto source = tools::source_of(algorithm, options.call, site.ranks());
+      const auto source = tools::source_of(algorithm, options.call, site);
       if (!source.ok()) return fail(source.status());
       Result<simulator::Outcome> outcome =
           tools::run(site, source.value(),
@@ -130,7 +133,7 @@ int simulate(Options options) {
   }
   if (given) return simulate_one(options, here, cost.value(), *given, Reach::kStaged);
   if (algorithm == nullptr) return simulate_all(options, here, cost.value());
-  const auto source = tools::source_of(*algorithm, options.call, here.ranks());
+  const auto source = tools::source_of(*algorithm, options.call, here);
   if (!source.ok()) return fail(source.status());
   return simulate_one(options, here, cost.value(), source.value(), algorithm->reach);
 }

@@ -7,12 +7,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <set>
 #include <utility>
 
 #include "plan/json.h"
 #include "plan/verifier.h"
-#include "tools/common/describe.h"
+#include "tools/common/files.h"
+#include "topology/describe.h"
 #include "topology/graph_of.h"
 #include "tuner/candidate.h"
 
@@ -26,29 +26,20 @@ constexpr int kSmallSample = 64, kLargeSample = 128;  // ranks of plans that lar
 constexpr uint64_t kMostTraced = 1 << 20;             // steps of a timeline
 constexpr uint64_t kMostRecorded = 1 << 26;           // steps that a critical path is found among
 
-Status check_places(const topology::Graph& graph, const std::vector<int>& nodes) {
-  std::set<int> taken;
-  for (const int node : nodes) {
-    const topology::Node& at = graph.nodes[static_cast<size_t>(node)];
-    if (at.kind == topology::NodeKind::kGpu && !taken.insert(node).second) {
-      return Status::error(Code::kInvalidArgument,
-                           "{} ranks do not fit on the machine's {} GPUs: a GPU holds one rank",
-                           nodes.size(), taken.size());
-    }
-  }
-  return {};
-}
-
-AlgorithmParams params_of(const Call& call, int ranks) {
+// Of so many ranks, on hosts as the site's are.
+AlgorithmParams params_of(const Call& call, const Site& site, int ranks) {
   AlgorithmParams params;
   params.ranks = ranks;
+  for (int rank = 0; rank < ranks; ++rank)
+    params.host_of.push_back(site.host_of[int64_t{rank} * site.ranks() / ranks]);
   params.root = has_root(call.collective) ? call.root : -1;
   params.chunks = chunks_of(call, ranks);
   return params;
 }
 
-double parts_in(const Algorithm& algorithm, const Call& call, int ranks) {
-  const Result<simulator::Source> source = simulator::Source::of(algorithm, params_of(call, ranks));
+double parts_in(const Algorithm& algorithm, const Call& call, const Site& site, int ranks) {
+  const Result<simulator::Source> source =
+      simulator::Source::of(algorithm, params_of(call, site, ranks));
   if (!source.ok()) return 0;
   const simulator::PlanCode& code = source->code();
   const size_t parts =
@@ -82,17 +73,19 @@ class Progress {
 }  // namespace
 
 Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int ranks) {
-  Result<Described> described = describe_machine(from);
+  Result<topology::Described> described = topology::describe_machine(from);
   if (!described.ok()) return described.status();
   auto site = std::make_unique<Site>();
   site->graph = topology::graph_of(described->machine);
   if (hosts > 1) site->graph = topology::replicate(site->graph, hosts);
-  Result<std::vector<int>> nodes = place_ranks(site->graph, ranks);
+  Result<std::vector<int>> nodes = topology::place_ranks(site->graph, ranks);
   if (!nodes.ok()) return nodes.status();
-  if (Status status = check_places(site->graph, nodes.value()); !status.ok()) return status;
+  if (Status status = topology::check_places(site->graph, nodes.value()); !status.ok())
+    return status;
   const std::string name = from.empty() ? "this machine" : from;
   site->about = fmt::format("{} ranks on {}", nodes->size(),
                             hosts > 1 ? fmt::format("{} hosts, each: {}", hosts, name) : name);
+  for (const int node : nodes.value()) site->host_of.push_back(site->graph.nodes[node].host);
   site->paths = std::make_unique<topology::Paths>(site->graph);
   site->routes = std::make_unique<simulator::PathRoutes>(*site->paths, std::move(nodes).value());
   return site;
@@ -114,29 +107,32 @@ int chunks_of(const Call& call, int ranks) {
   return static_cast<int>(std::clamp<size_t>(moved / kChunkBytes, 1, kMostChunks));
 }
 
-double parts_of(const Algorithm& algorithm, const Call& call, int ranks) {
-  if (ranks <= 2 * kLargeSample || algorithm.rotates) return parts_in(algorithm, call, ranks);
+double parts_of(const Algorithm& algorithm, const Call& call, const Site& site) {
+  const int ranks = site.ranks();
+  if (ranks <= 2 * kLargeSample || algorithm.rotates) return parts_in(algorithm, call, site, ranks);
   Call sample = call;
   sample.chunks = chunks_of(call, ranks);
   sample.root = 0;
-  const double small = parts_in(algorithm, sample, kSmallSample);
-  const double large = parts_in(algorithm, sample, kLargeSample);
+  const double small = parts_in(algorithm, sample, site, kSmallSample);
+  const double large = parts_in(algorithm, sample, site, kLargeSample);
   if (small <= 0 || large <= 0) return 0;
   return large * std::pow(large / small, std::log2(static_cast<double>(ranks) / kLargeSample));
 }
 
-Result<simulator::Source> source_of(const Algorithm& algorithm, const Call& call, int ranks) {
+Result<simulator::Source> source_of(const Algorithm& algorithm, const Call& call,
+                                    const Site& site) {
+  const int ranks = site.ranks();
   if (has_root(call.collective) && call.root >= ranks) {
     return Status::error(Code::kInvalidArgument, "root {} does not exist among {} ranks", call.root,
                          ranks);
   }
-  if (const double parts = parts_of(algorithm, call, ranks); parts > most_parts(algorithm)) {
+  if (const double parts = parts_of(algorithm, call, site); parts > most_parts(algorithm)) {
     return Status::error(Code::kInvalidArgument,
                          "{} {} of {} ranks has about {:.0f} million steps and peers: too many to "
                          "simulate",
                          algorithm.name, to_string(call.collective), ranks, parts / 1e6);
   }
-  return simulator::Source::of(algorithm, params_of(call, ranks));
+  return simulator::Source::of(algorithm, params_of(call, site, ranks));
 }
 
 Result<simulator::Source> source_of(const std::string& plan_file, const Call& call) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "algorithms/algorithms.h"
 #include "base/status.h"
@@ -20,7 +21,8 @@ struct Site {
   topology::Graph graph;
   std::unique_ptr<topology::Paths> paths;
   std::unique_ptr<simulator::PathRoutes> routes;
-  std::string about;  // "4096 ranks on 64 hosts, each: pack:2 core:32"
+  std::string about;         // "4096 ranks on 64 hosts, each: pack:2 core:32"
+  std::vector<int> host_of;  // by rank, also on one host
 
   int ranks() const { return routes->ranks(); }
 };
@@ -43,12 +45,12 @@ int chunks_of(const Call& call, int ranks);
 
 // How large a plan of so many ranks would be: steps and what they name. Of plans that do not
 // rotate it is estimated from smaller ones, for building them may already be too much.
-double parts_of(const Algorithm& algorithm, const Call& call, int ranks);
+double parts_of(const Algorithm& algorithm, const Call& call, const Site& site);
 // Of a plan that is simulated at all; the steps of plans that rotate are not kept.
 inline double most_parts(const Algorithm& algorithm) { return algorithm.rotates ? 400e6 : 48e6; }
 inline constexpr double kMostTableParts = 12e6;  // of one among others, where it does not rotate
 
-Result<simulator::Source> source_of(const Algorithm& algorithm, const Call& call, int ranks);
+Result<simulator::Source> source_of(const Algorithm& algorithm, const Call& call, const Site& site);
 // A plan from a file, verified.
 Result<simulator::Source> source_of(const std::string& plan_file, const Call& call);
 

@@ -8,7 +8,8 @@
 #include <cstdio>
 #include <string>
 
-#include "tools/common/describe.h"
+#include "tools/common/files.h"
+#include "topology/describe.h"
 #include "topology/draw.h"
 #include "topology/graph_of.h"
 #include "topology/graph_xml.h"
@@ -32,7 +33,7 @@ int fail(const Status& status) {
 }
 
 // Whatever files were asked for.
-Status write_files(const Options& options, const tools::Described& described,
+Status write_files(const Options& options, const topology::Described& described,
                    const topology::Graph& graph, const topology::Layout& layout) {
   if (!options.nccl.empty()) {
     if (Status s = tools::write_file(options.nccl, topology::write_nccl_xml(described.machine));
@@ -58,7 +59,7 @@ Status write_files(const Options& options, const tools::Described& described,
 }
 
 int show(const Options& options) {
-  Result<tools::Described> described = tools::describe_machine(options.from);
+  Result<topology::Described> described = topology::describe_machine(options.from);
   if (!described.ok()) return fail(described.status());
   const topology::Machine& machine = described->machine;
   for (const topology::Warning& warning : machine.warnings)
@@ -67,7 +68,7 @@ int show(const Options& options) {
   graph_options.cores = !options.no_cores;
   topology::Graph graph = topology::graph_of(machine, graph_options);
   if (options.hosts > 1) graph = topology::replicate(graph, options.hosts);
-  Result<std::vector<int>> nodes = tools::place_ranks(graph, options.ranks);
+  Result<std::vector<int>> nodes = topology::place_ranks(graph, options.ranks);
   if (!nodes.ok()) return fail(nodes.status());
   Result<topology::Layout> layout = topology::search(graph, nodes.value());
   if (!layout.ok()) return fail(layout.status());

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tessera::bootstrap {
+namespace tessera {
 
 using Key = std::array<uint8_t, 16>;
 using Digest = std::array<uint8_t, 16>;
@@ -41,4 +41,4 @@ uint64_t short_hash(std::string_view text);
 // Takes the same time wherever the two differ.
 bool equal_in_constant_time(const Digest& a, const Digest& b);
 
-}  // namespace tessera::bootstrap
+}  // namespace tessera

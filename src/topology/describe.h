@@ -1,4 +1,5 @@
-// What the topology programs have in common: which machine they are about, and who the ranks are.
+// A machine by the name of its description, and who the ranks are on it: what programs and
+// variables that name a machine have in common.
 #pragma once
 
 #include <string>
@@ -6,14 +7,13 @@
 
 #include "base/status.h"
 #include "topology/graph.h"
-#include "topology/hwloc_topology.h"
 #include "topology/machine.h"
 
-namespace tessera::tools {
+namespace tessera::topology {
 
 // A description and, where it came by hwloc, what can be written back as hwloc XML.
 struct Described {
-  topology::Machine machine;
+  Machine machine;
   bool from_hwloc = false;
   std::string hwloc_xml;  // empty unless from_hwloc
 };
@@ -25,13 +25,9 @@ Result<Described> describe_machine(const std::string& from);
 // Nodes of `ranks` ranks: those that the description states, else GPUs, else cores, else NUMA
 // nodes, host by host, and from the start again where there are fewer; 0: one each. Error: the
 // graph has none of them.
-Result<std::vector<int>> place_ranks(const topology::Graph& graph, int ranks);
+Result<std::vector<int>> place_ranks(const Graph& graph, int ranks);
 
-Result<std::string> read_file(const std::string& path);
-// Replaces the file; "-" is standard output.
-Status write_file(const std::string& path, const std::string& text);
+// Error: two ranks are on one GPU.
+Status check_places(const Graph& graph, const std::vector<int>& nodes);
 
-// Runs Graphviz's dot over a description. Error: dot is not installed, or failed.
-Status draw_svg(const std::string& dot, const std::string& path);
-
-}  // namespace tessera::tools
+}  // namespace tessera::topology

@@ -1,11 +1,11 @@
-#include "comm/bootstrap/keyed_hash.h"
+#include "base/keyed_hash.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <string>
 
-namespace tessera::bootstrap {
+namespace tessera {
 namespace {
 
 Key counting_key() {
@@ -79,4 +79,4 @@ TEST(KeyedHash, ComparisonSeesADifferenceInAnyByte) {
 }
 
 }  // namespace
-}  // namespace tessera::bootstrap
+}  // namespace tessera

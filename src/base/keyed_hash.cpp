@@ -1,12 +1,13 @@
-#include "comm/bootstrap/keyed_hash.h"
+#include "base/keyed_hash.h"
 
 #include <bit>
 #include <cstring>
 
-namespace tessera::bootstrap {
+namespace tessera {
 namespace {
 
-// Words are read in the order of bytes of the machine: digests never leave the host.
+// Words are read in the order of bytes of the machine: who compares digests has the same order, which
+// the magic number at the head of every exchange makes sure of.
 uint64_t word_at(const uint8_t* bytes) {
   uint64_t word;
   std::memcpy(&word, bytes, sizeof word);
@@ -89,4 +90,4 @@ bool equal_in_constant_time(const Digest& a, const Digest& b) {
   return difference == 0;
 }
 
-}  // namespace tessera::bootstrap
+}  // namespace tessera

@@ -1,0 +1,46 @@
+#include "algorithms/hosts.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tessera {
+
+int Hosts::largest() const {
+  size_t most = 0;
+  for (const std::vector<int>& members : ranks) most = std::max(most, members.size());
+  return static_cast<int>(most);
+}
+
+std::vector<Run> Hosts::runs(int host) const {
+  std::vector<Run> runs;
+  for (const int rank : ranks[host]) {
+    if (!runs.empty() && runs.back().first + runs.back().count == rank) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({rank, 1});
+    }
+  }
+  return runs;
+}
+
+Hosts hosts_of(const AlgorithmParams& params) {
+  Hosts hosts;
+  std::map<int, int> numbers;
+  for (int rank = 0; rank < params.ranks; ++rank) {
+    const int name = params.host_of.empty() ? 0 : params.host_of[rank];
+    const auto [entry, fresh] = numbers.emplace(name, hosts.count());
+    if (fresh) hosts.ranks.emplace_back();
+    hosts.of.push_back(entry->second);
+    hosts.ranks[entry->second].push_back(rank);
+  }
+  return hosts;
+}
+
+int count_hosts(const std::vector<int>& host_of) {
+  std::vector<int> names = host_of;
+  std::sort(names.begin(), names.end());
+  const auto different = std::unique(names.begin(), names.end()) - names.begin();
+  return std::max(1, static_cast<int>(different));
+}
+
+}  // namespace tessera

@@ -1,0 +1,87 @@
+#include "comm/network.h"
+
+#include <sys/eventfd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "transports/emulated/engine.h"
+#include "transports/tcp/connect.h"
+
+namespace tessera {
+namespace {
+
+constexpr uint64_t kPokeTag = ~uint64_t{0} - 1;
+
+Status connect_hosts(Core& core, Membership membership, Deadline deadline) {
+  if (!membership.listener.ok()) return membership.listener.status();
+  std::vector<tcp::RemotePeer> peers;
+  for (const Member& member : core.members) {
+    if (!core.elsewhere(member.rank)) continue;
+    const auto first = member.endpoints.begin();
+    peers.push_back({member.rank, member.host_name, {first, first + member.endpoint_count}});
+  }
+  Result<std::unique_ptr<PortEngine>> engine =
+      tcp::connect(std::move(membership.listener).value(), core.rank, peers, membership.secret,
+                   core.config, *core.ports, deadline);
+  if (!engine.ok()) return engine.status();
+  core.ports->set_engine(std::move(engine).value());
+  return {};
+}
+
+void enter_ways(Core& core) {
+  for (int rank = 0; rank < core.ranks; ++rank) {
+    core.ways[rank].port = core.ports->port(rank);
+    core.ways[rank].base = core.ports->base(rank);
+  }
+}
+
+// Ranks that wait for other hosts wait in poll(): their neighbours need more than a doorbell.
+Status exchange_pokes(Core& core, Deadline deadline) {
+  Fd own(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!own.valid()) return Status::error(Code::kSystem, "eventfd: {}", std::strerror(errno));
+  const std::vector<int> here = core.neighbours();
+  for (const int peer : here) {
+    if (peer == core.rank) continue;
+    if (Status s = core.mailbox->send(core.socket_names[peer], own.get(), kPokeTag, deadline);
+        !s.ok())
+      return s;
+  }
+  for (const int peer : here) {
+    Result<Fd> poke = peer == core.rank ? Result<Fd>(std::move(own))
+                                        : core.mailbox->receive(peer, kPokeTag, deadline);
+    if (!poke.ok()) return poke.status();
+    core.ways[peer].poke = poke->get();
+    core.pokes.push_back(std::move(poke).value());
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<bool> elsewhere(const std::vector<Member>& members, int rank) {
+  std::vector<bool> elsewhere;
+  for (const Member& member : members)
+    elsewhere.push_back(member.host != members[static_cast<size_t>(rank)].host);
+  return elsewhere;
+}
+
+size_t emulation_bytes(const Core& core) {
+  return core.emulated ? emulated::shared_bytes(*core.emulated) : 0;
+}
+
+void open_emulated_ports(Core& core) {
+  for (const Way& way : core.ways) core.doorbells.push_back(way.doorbell);
+  std::byte* shared = core.view.arena(0) + core.view.arena_bytes() * core.ranks;
+  core.ports->set_engine(
+      emulated::make_engine(core.emulated, core.rank, shared, core.doorbells, *core.ports));
+  enter_ways(core);
+}
+
+Status open_ports(Core& core, Membership membership, Deadline deadline) {
+  if (Status s = connect_hosts(core, std::move(membership), deadline); !s.ok()) return s;
+  enter_ways(core);
+  return exchange_pokes(core, deadline);
+}
+
+}  // namespace tessera

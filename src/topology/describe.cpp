@@ -1,0 +1,88 @@
+#include "topology/describe.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <set>
+#include <utility>
+
+#include "topology/graph_of.h"
+#include "topology/hwloc_read.h"
+#include "topology/hwloc_topology.h"
+#include "topology/hwloc_write.h"
+#include "topology/nccl_xml.h"
+#include "topology/xml_source.h"
+
+namespace tessera::topology {
+namespace {
+
+// The name of the root element, as far as a look at the text can tell.
+std::string root_of(const std::string& text) {
+  for (size_t at = 0; (at = text.find('<', at)) != std::string::npos; ++at) {
+    if (text.compare(at, 4, "<!--") == 0) {
+      at = text.find("-->", at);
+      if (at == std::string::npos) break;
+      continue;
+    }
+    if (at + 1 < text.size() && (text[at + 1] == '?' || text[at + 1] == '!')) continue;
+    const size_t end = text.find_first_of(" \t\r\n/>", at + 1);
+    return text.substr(at + 1, end == std::string::npos ? end : end - at - 1);
+  }
+  return {};
+}
+
+Result<Described> by_hwloc(Result<HwlocTopology> topology) {
+  if (!topology.ok()) return topology.status();
+  Described described;
+  described.machine = machine_of(topology.value());
+  described.from_hwloc = true;
+  Result<std::string> xml = write_hwloc_xml(topology.value());
+  if (!xml.ok()) return xml.status();
+  described.hwloc_xml = std::move(xml).value();
+  return described;
+}
+
+}  // namespace
+
+Result<Described> describe_machine(const std::string& from) {
+  if (from.empty()) return by_hwloc(HwlocTopology::this_machine());
+  struct stat state {};
+  const bool file = stat(from.c_str(), &state) == 0;
+  if (!file && from.find(':') != std::string::npos && from.find('/') == std::string::npos)
+    return by_hwloc(HwlocTopology::synthetic(from));
+  Result<std::string> text = XmlSource::read_file(from);
+  if (!text.ok()) return text.status();
+  if (root_of(text.value()) == "topology") return by_hwloc(HwlocTopology::from_file(from));
+  Result<Machine> machine = read_nccl_xml(from);
+  if (!machine.ok()) return machine.status();
+  return Described{std::move(machine).value(), false, {}};
+}
+
+Result<std::vector<int>> place_ranks(const Graph& graph, int ranks) {
+  std::vector<int> places = stated_ranks(graph);
+  for (const auto kind : {NodeKind::kGpu, NodeKind::kCore, NodeKind::kCpu}) {
+    if (places.empty()) places = graph.of_kind(kind);
+  }
+  if (places.empty())
+    return Status(Code::kInvalidArgument,
+                  "the description has no GPU, core or NUMA node to sit on");
+  const size_t count = ranks == 0 ? places.size() : static_cast<size_t>(ranks);
+  std::vector<int> nodes;
+  for (size_t i = 0; i < count; ++i) nodes.push_back(places[i % places.size()]);
+  return nodes;
+}
+
+Status check_places(const Graph& graph, const std::vector<int>& nodes) {
+  std::set<int> taken;
+  for (const int node : nodes) {
+    const Node& at = graph.nodes[static_cast<size_t>(node)];
+    if (at.kind == NodeKind::kGpu && !taken.insert(node).second) {
+      return Status::error(Code::kInvalidArgument,
+                           "{} ranks do not fit on the machine's {} GPUs: a GPU holds one rank",
+                           nodes.size(), taken.size());
+    }
+  }
+  return {};
+}
+
+}  // namespace tessera::topology

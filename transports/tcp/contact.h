@@ -1,0 +1,117 @@
+// A socket on its way to become a link: the dialing and the accepting side of the greeting.
+//
+// Nothing here waits: serve() goes as far as what has come allows. Thread safety: one thread.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "base/fd.h"
+#include "transports/tcp/endpoint.h"
+#include "transports/tcp/greeting.h"
+
+namespace tessera::tcp {
+
+// This rank.
+struct Self {
+  int rank;
+  Secret secret;
+};
+
+class Contact {
+ public:
+  virtual ~Contact() = default;
+  Contact(const Contact&) = delete;
+  Contact& operator=(const Contact&) = delete;
+
+  int fd() const { return fd_.get(); }
+  Fd release() { return std::move(fd_); }
+  virtual short events() const { return POLLIN; }
+  virtual void serve() = 0;
+
+  bool failed() const { return !failure_.empty(); }
+  const std::string& failure() const { return failure_; }
+
+ protected:
+  explicit Contact(Fd fd) : fd_(std::move(fd)) {}
+
+  void fail(std::string why);
+  // True once `message` has come whole.
+  template <class T>
+  bool receive(T& message) {
+    return receive_bytes(&message, sizeof message);
+  }
+  template <class T>
+  bool send(const T& message) {
+    return send_bytes(&message, sizeof message);
+  }
+
+ private:
+  bool receive_bytes(void* message, size_t bytes);
+  bool send_bytes(const void* message, size_t bytes);
+
+  Fd fd_;
+  uint8_t partial_[64];
+  size_t received_ = 0;
+  std::string failure_;
+};
+
+// The dialing side.
+class Call final : public Contact {
+ public:
+  enum class State { kConnecting, kAnswer, kVerified, kSeated, kReady };
+
+  // Starts to connect. `from`: the local address to use, if not the kernel's choice.
+  Call(const Self& self, int peer, const Endpoint& to, const Endpoint* from);
+
+  State state() const { return state_; }
+  short events() const override { return state_ == State::kConnecting ? POLLOUT : POLLIN; }
+  void serve() override;
+  // After kVerified.
+  void take(const Seat& seat);
+  // Another try would end alike.
+  bool hopeless() const { return hopeless_; }
+  Endpoint local() const;
+
+ private:
+  void say_hello();
+  void check_answer();
+
+  const Self& self_;
+  Hello hello_;
+  State state_ = State::kConnecting;
+  bool hopeless_ = false;
+};
+
+// The accepting side.
+class Guest final : public Contact {
+ public:
+  enum class State { kHello, kProof, kSeat, kSeated };
+  using Clock = std::chrono::steady_clock;
+
+  Guest(const Self& self, Fd fd) : Contact(std::move(fd)), self_(self) {}
+
+  State state() const { return state_; }
+  void serve() override;
+  void say_ready() { send(Ready{}); }
+
+  int from() const { return hello_.from; }
+  const Seat& seat() const { return seat_; }
+  bool knows_secret() const { return state_ >= State::kSeat; }
+  Clock::time_point since() const { return since_; }
+
+ private:
+  bool answer();
+
+  const Self& self_;
+  Hello hello_;
+  Answer answer_;
+  Seat seat_;
+  State state_ = State::kHello;
+  const Clock::time_point since_ = Clock::now();
+};
+
+}  // namespace tessera::tcp

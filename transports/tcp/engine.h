@@ -1,0 +1,60 @@
+// The ports of a rank over TCP, driven by the thread that owns them.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "device/port.h"
+#include "transports/tcp/tcp_port.h"
+
+namespace tessera::tcp {
+
+// What connects a rank with one peer, before there is a port.
+struct Connection {
+  int peer = -1;
+  std::string name;  // "rank 3 (host b)"
+  std::vector<std::unique_ptr<Link>> sockets;
+};
+
+class Engine final : public PortEngine {
+ public:
+  // Of `rank`. kSystem.
+  static Result<std::unique_ptr<PortEngine>> create(std::vector<Connection> connections, int rank,
+                                                    Landing& landing);
+  // What was flushed still reaches the peers; what they send from now on does not arrive.
+  ~Engine() override;
+
+  Port* port(int rank) override;
+  bool progress() override;
+  void retract() override;
+  bool flushed() const override;
+  int wait_fd() const override { return links_.wait_fd(); }
+  std::chrono::nanoseconds due_in() const override;
+
+ private:
+  // Up to so many sockets are read without asking which are ready: that would be one more call.
+  static constexpr size_t kReadUnasked = 3;
+  // One of so many calls that moved something looks at the clock.
+  static constexpr uint32_t kLookWhenBusy = 256;
+
+  Engine() = default;
+
+  // True if there may be more to read.
+  bool receive(Link& link, bool& moved);
+  bool serve_ready(bool read);
+  void end_failed();
+  bool acknowledge();
+  void look_for_silence();
+  void forget_dead();
+
+  Links links_;
+  std::vector<std::unique_ptr<TcpPort>> ports_;  // by rank
+  std::vector<TcpPort*> acknowledging_;          // ports over several rails
+  std::vector<Link*> alive_;
+  bool some_died_ = false;
+  uint32_t busy_calls_ = 0;
+  std::chrono::steady_clock::time_point next_look_;
+};
+
+}  // namespace tessera::tcp

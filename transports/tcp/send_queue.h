@@ -1,0 +1,58 @@
+// Frames that wait to leave through one socket, in order. Holds headers and the places of bytes, not
+// the bytes.
+//
+// Thread safety: one thread. No allocation once the queue has been as long as it gets.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "transports/tcp/frame.h"
+
+namespace tessera::tcp {
+
+class SendQueue {
+ public:
+  enum class Outcome { kEmpty, kBlocked, kFailed };  // kFailed: see errno
+
+  SendQueue() : entries_(kFirstCapacity) {}
+
+  // `data` must stay until the frame has left, see keep_last().
+  void push(const FrameHeader& header, const std::byte* data);
+
+  // Hands the kernel what it takes. `moved` becomes true if that was anything.
+  Outcome send(int fd, bool& moved);
+
+  // If the last frame has not left in full: its bytes that have not are copied to `shadow`, and
+  // leave from there.
+  void keep_last(std::byte* shadow);
+
+  bool empty() const { return count_ == 0; }
+  size_t waiting_bytes() const { return waiting_bytes_; }
+  void clear();
+
+ private:
+  static constexpr size_t kFirstCapacity = 64;  // a power of two, as all capacities
+  static constexpr size_t kMaxParts = 32;       // of one system call
+
+  struct Entry {
+    FrameHeader header;
+    const std::byte* data;
+    size_t bytes() const { return sizeof header + header.bytes(); }
+  };
+
+  Entry& at(size_t i) { return entries_[(first_ + i) & (entries_.size() - 1)]; }
+  size_t gather(iovec* parts, size_t& total);
+  void advance(size_t bytes);
+  void grow();
+
+  std::vector<Entry> entries_;
+  size_t first_ = 0;
+  size_t count_ = 0;
+  size_t sent_ = 0;  // bytes of the first entry, header included
+  size_t waiting_bytes_ = 0;
+};
+
+}  // namespace tessera::tcp
