@@ -15,7 +15,11 @@ set_target_properties(
   nccl PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>")
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
-install(TARGETS nccl EXPORT tesseraTargets
+set(libraries nccl)
+if(TARGET tessera_gemm)
+  list(APPEND libraries tessera_gemm)
+endif()
+install(TARGETS ${libraries} EXPORT tesseraTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/errors.h"
+#include "api/fused.h"
 
 namespace tessera::api {
 namespace {
@@ -94,6 +95,7 @@ void mark_slots_after_fork() {
   new (&all.free) std::vector<uint32_t>;
   forget_streams_after_fork();
   forget_cliques_after_fork();
+  forget_fused_after_fork();
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ inline constexpr uint64_t kCommTag = 0x7ec0;
 inline constexpr uint64_t kStreamTag = 0x7ec1;
 inline constexpr uint64_t kWindowTag = 0x7ec2;
 inline constexpr uint64_t kBufferTag = 0x7ec3;
+inline constexpr uint64_t kFusedTag = 0x7ec4;
 inline constexpr uint32_t kMaxComms = 1u << 14;
 
 struct Slot {

@@ -43,10 +43,13 @@ class HostCommunicator final : public Communicator {
   Core& core() { return *core_; }
   CollectiveRun& collective() { return collective_; }
   PairRun& pair(int peer, bool receives);
+  // For fused operators.
+  PlanStore& plans() { return plans_; }
+  Exchange& exchange() { return exchange_; }
+  Deadline deadline() const { return Deadline::after(options_.config.timeout); }
   Batch& batch() { return batch_; }
 
  private:
-  Deadline deadline() const { return Deadline::after(options_.config.timeout); }
   std::vector<int> everyone() const;
 
   std::unique_ptr<Core> core_;

@@ -40,20 +40,28 @@ Result<LinkedPlan*> PlanStore::get(const Choice& choice, int root) {
   Result<std::shared_ptr<const VerifiedPlan>> verified = shared_->get(*choice.algorithm, params);
   if (!verified.ok()) return verified.status();
 
-  auto linked = std::make_unique<LinkedPlan>();
   LinkOptions options;
   options.slot_bytes = choice.slot_bytes;
   options.entered = choice.algorithm->reach == Reach::kDirect;
-  linked->program = link(*verified.value(), core_.rank, options);
+  Result<std::unique_ptr<LinkedPlan>> linked =
+      place(link(*verified.value(), core_.rank, options), verified.value()->plan().name);
+  if (!linked.ok()) return linked.status();
+  entries_.push_back(
+      {choice.algorithm, root, choice.slot_bytes, choice.depth, std::move(linked).value()});
+  return entries_.back().plan.get();
+}
+
+// Carves the regions of a program.
+Result<std::unique_ptr<LinkedPlan>> PlanStore::place(Program program, std::string_view name) {
+  auto linked = std::make_unique<LinkedPlan>();
+  linked->program = std::move(program);
   const size_t bytes =
       (region_bytes(linked->program) + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
   if (bytes > core_.view.arena_bytes() - used_) {
     return Status::error(Code::kSystem,
-                         "{}: plan {} of {} needs {} bytes of scratch, {} are left; use fewer "
-                         "different roots and sizes per communicator",
-                         core_.health->who(), choice.algorithm->name,
-                         to_string(choice.algorithm->collective), bytes,
-                         core_.view.arena_bytes() - used_);
+                         "{}: plan {} needs {} bytes of scratch, {} are left; use fewer different "
+                         "roots and sizes per communicator",
+                         core_.health->who(), name, bytes, core_.view.arena_bytes() - used_);
   }
   // Of all members: an eager peer writes before the owner links.
   for (int rank = 0; rank < core_.ranks; ++rank) {
@@ -65,8 +73,30 @@ Result<LinkedPlan*> PlanStore::get(const Choice& choice, int root) {
     linked->regions.push_back(core_.view.arena(rank) + used_);
   linked->seen.resize(linked->program.waits.size());
   used_ += bytes;
-  entries_.push_back({choice.algorithm, root, choice.slot_bytes, choice.depth, std::move(linked)});
-  return entries_.back().plan.get();
+  return linked;
+}
+
+Result<LinkedPlan*> PlanStore::lend(const VerifiedPlan& plan, size_t slot_bytes) {
+  LinkOptions options;
+  options.slot_bytes = slot_bytes;
+  Result<std::unique_ptr<LinkedPlan>> linked =
+      place(link(plan, core_.rank, options), plan.plan().name);
+  if (!linked.ok()) return linked.status();
+  lent_.push_back({{}, std::move(linked).value()});
+  lent_.back().plan->serial = lent_.size();
+  return lent_.back().plan.get();
+}
+
+LinkedPlan* PlanStore::spare(std::string_view name) const {
+  for (const Lent& lent : lent_)
+    if (lent.spare_name == name) return lent.plan.get();
+  return nullptr;
+}
+
+void PlanStore::take(LinkedPlan* plan) { lent_[plan->serial - 1].spare_name.clear(); }
+
+void PlanStore::give_back(LinkedPlan* plan, std::string name) {
+  lent_[plan->serial - 1].spare_name = std::move(name);
 }
 
 Result<const Program*> PlanStore::pair_program(const Choice& choice, int side) {

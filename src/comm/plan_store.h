@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -37,6 +39,7 @@ struct LinkedPlan {
   std::vector<std::byte*> regions;  // per member
   std::vector<uint64_t> seen;       // see Run
   uint64_t next_pass = 0;
+  uint64_t serial = 0;  // of those lent: the same on all ranks
 };
 
 class PlanStore {
@@ -45,6 +48,14 @@ class PlanStore {
 
   // The linked plan of a collective over all ranks.
   Result<LinkedPlan*> get(const Choice& choice, int root);
+  // Links a plan that is no algorithm's, for a borrower. All ranks do so in the same order.
+  Result<LinkedPlan*> lend(const VerifiedPlan& plan, size_t slot_bytes);
+  // A linked plan that was given back under `name`, all of its passes complete; null: none. It can
+  // be taken if every rank takes the same one.
+  LinkedPlan* spare(std::string_view name) const;
+  void take(LinkedPlan* plan);
+  void give_back(LinkedPlan* plan, std::string name);
+
   // Programs of send/recv as the sending (side 0) or receiving (side 1) end; the same for every
   // peer.
   Result<const Program*> pair_program(const Choice& choice, int side);
@@ -64,8 +75,16 @@ class PlanStore {
     int depth;
     std::unique_ptr<Program> program;
   };
+  struct Lent {
+    std::string spare_name;  // empty while in use
+    std::unique_ptr<LinkedPlan> plan;
+  };
+
+  Result<std::unique_ptr<LinkedPlan>> place(Program program, std::string_view name);
+
   Core& core_;
   std::shared_ptr<SharedPlans> shared_;
+  std::vector<Lent> lent_;
   std::vector<Entry> entries_;
   std::vector<PairEntry> pairs_;
   size_t used_;  // bytes of each arena

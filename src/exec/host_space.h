@@ -94,6 +94,12 @@ class HostSpace {
   int error() const { return error_; }
   int error_pid() const { return error_pid_; }
 
+ protected:
+  // What lies at `data`, memory that stands for the member's, becomes so there too.
+  void send(uint16_t member, void* data, size_t bytes) {
+    if (has_port(member)) put(member, data, {reinterpret_cast<uintptr_t>(data), 0}, bytes);
+  }
+
  private:
   bool has_port(uint16_t member) const { return ported_ && ways_[member].port != nullptr; }
   void ring(uint16_t member) {

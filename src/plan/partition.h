@@ -12,8 +12,10 @@ struct ChunkRange {
   size_t begin, length;  // elements, from the start of the slice
 };
 
-// Elements that chunk boundaries are multiples of.
-constexpr size_t chunk_unit(size_t element_bytes) { return 64 / element_bytes; }
+// Elements that chunk boundaries are multiples of. Elements may be large: rows of a matrix, say.
+constexpr size_t chunk_unit(size_t element_bytes) {
+  return element_bytes >= 64 ? 1 : 64 / element_bytes;
+}
 
 constexpr ChunkRange chunk_range(size_t length, uint32_t chunks, uint32_t chunk, size_t unit) {
   if (chunks == 1) return {0, length};

@@ -47,6 +47,11 @@ class Counter {
   // Adds n; any number of adders. Release of all earlier writes.
   void publish(uint64_t n) { value_.fetch_add(n, std::memory_order_release); }
 
+  // The same, and tells the sum so far: who adds last learns that it did.
+  uint64_t publish_and_tell(uint64_t n) {
+    return value_.fetch_add(n, std::memory_order_release) + n;
+  }
+
   // The only adder raises the counter to `value`. Release; does not wait for the line to arrive.
   void publish_value(uint64_t value) { value_.store(value, std::memory_order_release); }
 

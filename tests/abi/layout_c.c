@@ -1,10 +1,13 @@
 /* C: the headers compile, the layout holds, the initialisers initialise. */
+#include <tessera/fused.h>
 #include <tessera/nccl_device_host.h>
 #include <tessera/stream.h>
 
 #include "abi/layout.h"
 
 ABI_CHECK(sizeof(ncclTeam_t) == 12);
+ABI_CHECK(sizeof(tsrTiles) == 128);
+ABI_CHECK(sizeof(tsrFusedConfig_t) == 88);
 
 /* In a function of its own, so that the initialisers are compiled as C. */
 int abi_initialisers_hold(void);

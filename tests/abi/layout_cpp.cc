@@ -1,4 +1,5 @@
 // C++: the headers compile and the layout holds.
+#include <tessera/fused.h>
 #include <tessera/nccl_device_host.h>
 #include <tessera/stream.h>
 

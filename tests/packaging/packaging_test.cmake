@@ -17,7 +17,8 @@ function(step_install)
   file(REMOVE_RECURSE ${WORK_DIR})
   file(MAKE_DIRECTORY ${WORK_DIR})
   run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
-  foreach(file ${LIBDIR}/libnccl.so ${LIBDIR}/libnccl.so.2 include/nccl.h include/tessera/stream.h
+  foreach(file ${LIBDIR}/libnccl.so ${LIBDIR}/libnccl.so.2 include/nccl.h include/tessera/stream.h include/tessera/fused.h
+               include/tessera/tile.h
                ${LIBDIR}/pkgconfig/nccl.pc ${LIBDIR}/cmake/tessera/tesseraConfig.cmake)
     if(NOT EXISTS ${prefix}/${file})
       message(FATAL_ERROR "the installed tree has no ${file}")
@@ -33,6 +34,7 @@ function(step_find_package)
   run(${CMAKE_COMMAND} --build ${build})
   run(${build}/threads_all_reduce 3)
   run(${build}/streams)
+  run(${build}/user_gemm 3)
 endfunction()
 
 function(step_pkg_config)

@@ -182,14 +182,23 @@ class Stripper {
 
 const std::vector<Layer>& layers() {
   static const std::vector<Layer> kLayers = {
-      {"src/base", "src/base/", 0},           {"src/sync", "src/sync/", 1},
-      {"src/plan", "src/plan/", 2},           {"algorithms", "algorithms/", 3},
-      {"src/topology", "src/topology/", 3},   {"src/device", "src/device/", 3},
-      {"src/simulator", "src/simulator/", 4}, {"src/exec", "src/exec/", 4},
-      {"transports", "transports/", 4},       {"src/tuner", "src/tuner/", 5},
-      {"src/comm", "src/comm/", 6},           {"src/fusion", "src/fusion/", 7},
-      {"src/hybrid", "src/hybrid/", 7},       {"src/api", "src/api/", 8},
-      {"src/tools", "src/tools/", 9},         {"perf", "perf/", 9},
+      {"src/base", "src/base/", 0},
+      {"src/sync", "src/sync/", 1},
+      {"src/plan", "src/plan/", 2},
+      {"algorithms", "algorithms/", 3},
+      {"src/topology", "src/topology/", 3},
+      {"src/device", "src/device/", 3},
+      {"src/simulator", "src/simulator/", 4},
+      {"src/exec", "src/exec/", 4},
+      {"transports", "transports/", 4},
+      {"src/tuner", "src/tuner/", 5},
+      {"src/comm", "src/comm/", 6},
+      {"src/fusion", "src/fusion/", 7},
+      {"src/hybrid", "src/hybrid/", 7},
+      {"src/api", "src/api/", 8},
+      {"src/gemm", "src/gemm/", 9},
+      {"src/tools", "src/tools/", 9},
+      {"perf", "perf/", 9},
   };
   return kLayers;
 }

@@ -1,0 +1,110 @@
+/* Fused operators: collectives on matrices that a compute kernel drives tile by tile. C99 and C++.
+ *
+ *   reduce-scatter   input: the matrix, made in tiles. Output: the sum of the rank's own rows
+ *   all-reduce       input: the matrix, made in tiles. Output: the sum
+ *   all-to-all       input: the matrix, made in tiles; the d-th run of rows goes to rank d.
+ *                    Output: a matrix whose s-th run of rows came from rank s
+ *   all-gather       input: the rank's own rows, complete at the launch. Output: the matrix
+ *
+ * Ranks own runs of rows / ranks rows, rounded up; the last ranks may own fewer, or none. Chunks of
+ * an owner's rows travel on their own, each as soon as the tiles over it are there; consumers wait
+ * for just the rows they need (tile.h). To divide columns, describe the transposed matrix.
+ *
+ * Steps of the collective run on the threads that report tiles, within a budget; on those that
+ * wait; and on the stream's thread, when launched on a stream of tsrStreamCreate.
+ *
+ * Sums are combined in an order that the mapping fixes, whatever order tiles come in: the same
+ * input gives the same bits. float16 and bfloat16 add in float32 and round once a step.
+ *
+ * Thread safety: every function from any thread; create, launch and destroy of one operator from
+ * one thread at a time.
+ * Errors: ncclGetLastError has the text. What breaks a launch breaks the communicator. */
+#ifndef TESSERA_FUSED_H_
+#define TESSERA_FUSED_H_
+
+#include <nccl.h>
+#include <stddef.h>
+#include <tessera/tile.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+  tsrFusedReduceScatter = 0,
+  tsrFusedAllReduce = 1,
+  tsrFusedAllGather = 2,
+  tsrFusedAllToAll = 3
+} tsrFusedCollective_t;
+
+typedef enum {
+  tsrMapDirect = 0, /* each chunk straight to who needs it; its owner adds all parts at once */
+  tsrMapRing = 1    /* each chunk round the ring, added to on the way; not for all-to-all */
+} tsrFusedMap_t;
+
+typedef struct tsrFusedConfig {
+  size_t size; /* of this structure; TSR_FUSED_CONFIG_INITIALIZER sets it */
+  tsrFusedCollective_t collective;
+  tsrFusedMap_t map;
+  ncclDataType_t type;
+  ncclRedOp_t op; /* a built-in one */
+  int32_t column_major;
+  int64_t rows, cols; /* of the matrix */
+  int32_t tile_rows, tile_cols;
+  int32_t parts;  /* reports per tile: splits of K */
+  int32_t chunks; /* per rank; 0: choose */
+  /* Not 0: kernels store tiles that leave the rank as they are straight into the memory of the rank
+   * that gets them, where tsrTilePtr says; a copy is saved, and a launch is over only when the peers
+   * have read them. Taken back where a chunk is not made of whole tiles: rows are to divide by ranks
+   * x chunks x tile_rows. */
+  int32_t remote;
+  int64_t input_ld, output_ld; /* elements; 0: dense. May differ between ranks */
+} tsrFusedConfig_t;
+
+/* clang-format off */
+#define TSR_FUSED_CONFIG_INITIALIZER \
+  { sizeof(tsrFusedConfig_t), tsrFusedReduceScatter, tsrMapDirect, ncclFloat, ncclSum, \
+    0, 0, 0, 0, 0, 1, 0, 0, 0, 0 }
+/* clang-format on */
+
+typedef struct tsrFused* tsrFused_t;
+
+/* Collective: every rank describes the same. Builds, verifies and links the plan; a description
+ * that was used and destroyed before is taken up again without. Not inside a group. */
+ncclResult_t tsrFusedCreate(const tsrFusedConfig_t* config, ncclComm_t comm, tsrFused_t* op);
+
+/* Local. ncclInvalidUsage while a launch is under way on a healthy communicator. May follow
+ * ncclCommDestroy and ncclCommAbort. */
+ncclResult_t tsrFusedDestroy(tsrFused_t op);
+
+/* The sides of the operator. `input` and `output` are where the kernels store and read; the same as
+ * at the launch. An all-gather's input has tiles but no reports. */
+ncclResult_t tsrFusedInput(tsrFused_t op, void* input, tsrTiles* tiles);
+ncclResult_t tsrFusedOutput(tsrFused_t op, void* output, tsrTiles* tiles);
+
+/* Begins a launch and returns; tiles may have been reported before. Nothing is reset between
+ * launches. Input and output must stay until tsrFusedWait returns; they may be the same memory
+ * where the NCCL call allows it.
+ * A stream of tsrStreamCreate: its thread runs the steps, what is enqueued on it later runs after
+ * the launch, and launches may be enqueued one after the other. Any other stream: threads that
+ * report and wait run the steps; ncclInvalidUsage while the launch before is under way. */
+ncclResult_t tsrFusedLaunch(tsrFused_t op, const void* input, void* output, cudaStream_t stream);
+
+/* Until all launches are over. Errors as tsrTileWait. */
+ncclResult_t tsrFusedWait(tsrFused_t op);
+/* ncclSuccess when all launches are over, else ncclInProgress, or the error. Does not wait. */
+ncclResult_t tsrFusedQuery(tsrFused_t op);
+
+/* How much of the time of threads that report tiles goes to steps of the collective.
+ * share: percent, 0 to 100 (default 50). every: tiles of a chunk between two looks, besides the
+ * look when a chunk is complete; a power of two (default 16). Not while tiles are reported. */
+ncclResult_t tsrFusedSetBudget(tsrFused_t op, int share, int every);
+
+/* What the operator is and who waits for what, as text. At most `bytes` bytes, ended by a zero. */
+ncclResult_t tsrFusedExplain(tsrFused_t op, char* text, size_t bytes);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* TESSERA_FUSED_H_ */

@@ -1,0 +1,130 @@
+/* Tiles: what a compute kernel calls to drive a collective tile by tile. C99 and C++.
+ *
+ * An operator (fused.h) hands out a tsrTiles for its input (the producer's side) and one for its
+ * output (the consumer's side). A kernel then looks like this:
+ *
+ *   for (int64_t i = next++; i < tsrTileCount(t); i = next++) {   // any number of threads
+ *     int32_t row, col;
+ *     tsrTileOrder(t, i, &row, &col);                             // which tile to make as the i-th
+ *     int64_t ld;
+ *     void* to = tsrTilePtr(t, row, col, &ld);                    // where to store it
+ *     make_tile(row, col, to, ld);                                // the kernel's own work
+ *     tsrTileDone(t, row, col);                                   // its chunk may travel
+ *   }
+ *
+ * Row and col count tiles, from 0. Tiles at the lower and right edge may be smaller: tsrTileSize.
+ * Everything but tsrTileDone and tsrTileWait is index arithmetic on the structure.
+ *
+ * Thread safety: every function from any thread. A tsrTiles may be copied; it is valid until its
+ * operator is destroyed. */
+#ifndef TESSERA_TILE_H_
+#define TESSERA_TILE_H_
+
+#include <nccl.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsrTiles {
+  void* op;           /* the library's */
+  void* matrix;       /* element (0, 0) */
+  int64_t rows, cols; /* of the matrix, in elements */
+  int64_t ld;         /* elements from one row (column major: column) to the next */
+  int64_t block_rows; /* rows that each rank owns; the last ranks may own fewer */
+  int32_t tile_rows, tile_cols;
+  int32_t down, across; /* tiles in a column and in a row of tiles */
+  int32_t start;        /* row of tiles below the first in tsrTileOrder */
+  int32_t parts;        /* reports of tsrTileDone per tile */
+  int32_t rank, ranks;
+  int32_t element_bytes;
+  int32_t column_major;
+  /* Chunks stored straight into slots of peers; remote_base NULL: none. */
+  char* remote_base;
+  int64_t remote_rank_bytes, remote_slot_bytes;
+  int32_t chunk_rows, chunks; /* rows of a chunk; chunks of a rank */
+  int32_t ring;
+  int32_t reserved;
+} tsrTiles;
+
+/* Tiles of the matrix. */
+static inline int64_t tsrTileCount(const tsrTiles* tiles) {
+  return (int64_t)tiles->down * tiles->across;
+}
+
+/* The tile to make, or to use, as the i-th, 0 <= i < tsrTileCount. Staggered: each rank begins with
+ * the rows of the rank before it and ends with its own (producer), or begins with its own and goes
+ * on in the order in which rows arrive (consumer); a row of tiles from left to right. Any other
+ * order is correct too. */
+static inline void tsrTileOrder(const tsrTiles* tiles, int64_t i, int32_t* row, int32_t* col) {
+  const int64_t back = tiles->start - 1 - i / tiles->across;
+  *row = (int32_t)(back >= 0 ? back : back + tiles->down);
+  *col = (int32_t)(i % tiles->across);
+}
+
+/* Elements of a tile in each direction. */
+static inline void tsrTileSize(const tsrTiles* tiles, int32_t row, int32_t col, int32_t* rows,
+                               int32_t* cols) {
+  const int64_t below = tiles->rows - (int64_t)row * tiles->tile_rows;
+  const int64_t right = tiles->cols - (int64_t)col * tiles->tile_cols;
+  *rows = below < tiles->tile_rows ? (int32_t)below : tiles->tile_rows;
+  *cols = right < tiles->tile_cols ? (int32_t)right : tiles->tile_cols;
+}
+
+/* Where the tile's first element is stored; its lines are *ld elements apart. In the matrix, or, for
+ * an operator with remote stores, in memory of the rank that gets it; then only after the launch
+ * before is over, and the matrix does not hold the tile. */
+static inline void* tsrTilePtr(const tsrTiles* tiles, int32_t row, int32_t col, int64_t* ld) {
+  int64_t r = (int64_t)row * tiles->tile_rows;
+  const int64_t c = (int64_t)col * tiles->tile_cols;
+  char* base = (char*)tiles->matrix;
+  *ld = tiles->ld;
+  if (tiles->remote_base != NULL) {
+    const int32_t chunk = (int32_t)(r / tiles->chunk_rows), owner = chunk / tiles->chunks;
+    const int32_t left = (tiles->rank + tiles->ranks - 1) % tiles->ranks;
+    if (tiles->ring ? owner == left : owner != tiles->rank) {
+      const int32_t to = tiles->ring ? (tiles->rank + 1) % tiles->ranks : owner;
+      const int32_t before = tiles->ring ? 0 : tiles->rank - (tiles->rank > to);
+      const int64_t slot = (int64_t)before * tiles->chunks + chunk % tiles->chunks;
+      base = tiles->remote_base + to * tiles->remote_rank_bytes + slot * tiles->remote_slot_bytes;
+      *ld = tiles->column_major ? tiles->chunk_rows : tiles->cols;
+      r -= (int64_t)chunk * tiles->chunk_rows;
+    }
+  }
+  return base + (tiles->column_major ? c * *ld + r : r * *ld + c) * tiles->element_bytes;
+}
+
+/* Rows of the operator's matrix that a rank owns: [first, first + count). For sides that show the
+ * whole matrix. */
+static inline void tsrTileOwned(const tsrTiles* tiles, int32_t rank, int64_t* first,
+                                int64_t* count) {
+  const int64_t begin = rank * tiles->block_rows, left = tiles->rows - begin;
+  *first = left > 0 ? begin : tiles->rows;
+  *count = left <= 0 ? 0 : left < tiles->block_rows ? left : tiles->block_rows;
+}
+
+/* Publishes a tile of the input: the calling thread has stored it. With `parts` > 1 (split-K) every
+ * part reports once; the last report publishes the tile, together with what the threads that
+ * reported before had stored. A tile may be reported before the launch that sends it, once the
+ * launch before is over. May run steps of the collective on the calling thread, within the budget
+ * (tsrFusedSetBudget).
+ * ncclInvalidArgument: no such tile. ncclInvalidUsage: reported more often than `parts` times for
+ * one launch; the report was not counted. */
+ncclResult_t tsrTileDone(const tsrTiles* tiles, int32_t row, int32_t col);
+
+/* Waits until rows [first_row, first_row + rows) of the output of the latest launch are there, and
+ * gives their address in *where (may be NULL). Runs steps of the collective on the calling thread
+ * while it waits.
+ * ncclInvalidArgument: no such rows. ncclInvalidUsage: the operator was not launched.
+ * ncclRemoteError: no progress for TESSERA_TIMEOUT_MS, a peer is gone, or the communicator was
+ * aborted; ncclGetLastError names the missing tiles or the rank that is waited for. */
+ncclResult_t tsrTileWait(const tsrTiles* tiles, int64_t first_row, int64_t rows,
+                         const void** where);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* TESSERA_TILE_H_ */

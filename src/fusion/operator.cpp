@@ -1,0 +1,186 @@
+#include "fusion/operator.h"
+
+namespace tessera {
+
+FusedOperator::FusedOperator(HostCommunicator& comm, const FusedDescription& description,
+                             const Geometry& geometry, LinkedPlan& linked, int tile_counters)
+    : comm_(comm),
+      core_(comm.core()),
+      description_(description),
+      geometry_(geometry),
+      linked_(linked),
+      tile_counters_(tile_counters),
+      first_pass_(linked.next_pass),
+      tracker_(
+          {geometry.input_rows(), description.cols, description.tile_rows, description.tile_cols},
+          geometry_.input(), description.parts, own_counters(), tile_counters, first_pass_),
+      run_(core_, linked, description, geometry_) {}
+
+PaddedCounter* FusedOperator::own_counters() const {
+  return reinterpret_cast<PaddedCounter*>(linked_.regions[core_.rank]);
+}
+
+Status FusedOperator::check_memory(const void* input, const void* output) const {
+  if ((input == nullptr && geometry_.input_rows() > 0) ||
+      (output == nullptr && geometry_.output_rows() > 0))
+    return Status::error(Code::kInvalidArgument,
+                         "{}: {}: input is {}, output is {}; neither may be "
+                         "NULL",
+                         core_.health->who(), describe(description_), input, output);
+  return {};
+}
+
+Status FusedOperator::announce(const void* input, const void* output) {
+  if (Status s = check_memory(input, output); !s.ok()) return s;
+  if (!core_.health->good()) return core_.health->status();
+  launched_.counter.publish(1);
+  return {};
+}
+
+void FusedOperator::begin(const void* input, void* output) {
+  const std::lock_guard lock(driver_);
+  run_.start(input, output);
+  drive_locked();  // tiles may have come before, and an input without tiles is complete
+}
+
+Status FusedOperator::launch(const void* input, void* output) {
+  if (!done()) {
+    return Status::error(Code::kInvalidUsage,
+                         "{}: {}: launch {} is still under way; wait for it first",
+                         core_.health->who(), describe(description_), launched_.counter.value());
+  }
+  if (Status s = announce(input, output); !s.ok()) return s;
+  begin(input, output);
+  return {};
+}
+
+Status FusedOperator::run(const void* input, void* output) {
+  const uint64_t end = finished_.counter.value() + 1;
+  {
+    const std::lock_guard lock(driver_);
+    driven_ = true;
+  }
+  begin(input, output);
+  Status status = await(finished_.counter, end);
+  const std::lock_guard lock(driver_);
+  driven_ = false;
+  return status;
+}
+
+Status FusedOperator::wait() {
+  const uint64_t launches = launched_.counter.value();
+  return await(finished_.counter, launches);
+}
+
+void FusedOperator::drive_locked() {
+  if (!run_.running()) return;
+  const auto inside = core_.enter();
+  core_.progress();
+  const uint64_t before = run_.moved();
+  switch (run_.advance()) {
+    case Progress::kBlocked:
+      break;
+    case Progress::kDone:
+      finished_.counter.publish(1);
+      core_.ring(core_.rank);
+      break;
+    case Progress::kMismatch:
+    case Progress::kFailed:  // the space cannot fail: all memory is mapped
+      static_cast<void>(core_.health->raise(Status::error(
+          Code::kInvalidUsage,
+          "{}: {}: a peer is in another launch; all ranks must launch an operator equally often",
+          core_.health->who(), describe(description_))));
+      return;
+  }
+  core_.progress();
+  steps_.counter.publish(run_.moved() - before);
+}
+
+bool FusedOperator::drive() {
+  const std::unique_lock lock(driver_, std::try_to_lock);
+  if (lock.owns_lock()) drive_locked();
+  return lock.owns_lock();
+}
+
+// A producer's time, as far as the budget goes.
+void FusedOperator::lend_time() {
+  const std::unique_lock lock(driver_, std::try_to_lock);
+  if (!lock.owns_lock() || driven_ || !run_.running()) return;
+  const Budget::Clock::time_point now = Budget::Clock::now();
+  if (!budget_.allows(now)) return;
+  drive_locked();
+  budget_.spent(now, Budget::Clock::now());
+}
+
+Status FusedOperator::tile_done(int64_t row, int64_t col) {
+  const TileGrid& grid = tracker_.grid();
+  if (row < 0 || col < 0 || row >= grid.down() || col >= grid.across() || tile_counters_ == 0) {
+    return Status::error(Code::kInvalidArgument,
+                         "{}: {}: there is no tile ({},{}); the input has "
+                         "{} x {} that are reported",
+                         core_.health->who(), describe(description_), row, col,
+                         tile_counters_ == 0 ? 0 : grid.down(), grid.across());
+  }
+  const uint64_t launch = finished_.counter.value();
+  switch (tracker_.report(row, col, launch)) {
+    case Tracker::Report::kTwice:
+      return Status::error(Code::kInvalidUsage,
+                           "{}: {}: tile ({},{}) was reported more than {} time(s) for launch {}; "
+                           "the surplus report was not counted",
+                           core_.health->who(), describe(description_), row, col,
+                           description_.parts, launch + 1);
+    case Tracker::Report::kComplete:
+      core_.ring(core_.rank);
+      lend_time();
+      break;
+    case Tracker::Report::kLook:
+      lend_time();
+      break;
+    case Tracker::Report::kCounted:
+      break;
+  }
+  return {};
+}
+
+Status FusedOperator::rows_wait(int64_t first, int64_t rows) {
+  const int64_t have = geometry_.output_rows();
+  if (first < 0 || rows < 0 || rows > have - first) {
+    return Status::error(Code::kInvalidArgument,
+                         "{}: {}: rows {} to {} are not all among the {} "
+                         "of the output",
+                         core_.health->who(), describe(description_), first, first + rows - 1,
+                         have);
+  }
+  const uint64_t launches = launched_.counter.value();
+  if (launches == 0) {
+    return Status::error(Code::kInvalidUsage,
+                         "{}: {}: it was not launched: no rows are on their "
+                         "way",
+                         core_.health->who(), describe(description_));
+  }
+  if (rows == 0) return {};
+  const PaddedCounter* landed = own_counters() + tile_counters_;
+  const int last = geometry_.output().chunk_of(first + rows - 1);
+  for (int chunk = geometry_.output().chunk_of(first); chunk <= last; ++chunk) {
+    const Counter& counter = landed[chunk].counter;
+    const uint64_t target = first_pass_ + launches;
+    if (Status s = await(counter, target); !s.ok()) return s;
+  }
+  return {};
+}
+
+FusedOperator::RemoteSpace FusedOperator::remote_space() const {
+  if (!description_.remote) return {};
+  const Program& program = linked_.program;  // scratch has one copy
+  std::byte* const slots = linked_.regions[0] + program.counters * sizeof(PaddedCounter);
+  return {slots + sizeof(SlotHeader), linked_.regions[1] - linked_.regions[0],
+          static_cast<ptrdiff_t>(program.slot_stride)};
+}
+
+void FusedOperator::set_budget(const BudgetOptions& options) {
+  tracker_.set_every(options.every);
+  const std::lock_guard lock(driver_);
+  budget_.set(options);
+}
+
+}  // namespace tessera

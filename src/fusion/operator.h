@@ -1,0 +1,107 @@
+// A fused operator: a collective on matrices that a compute kernel drives tile by tile.
+//
+//   kernel threads           tile_done() --> tracker --> counters of chunks
+//   whoever has time         drive(): the plan's steps, by the interpreter
+//   consumer threads         rows_wait() <-- counters of landed chunks
+//
+// Who drives: reports of tiles, within the budget; every wait; and the thread that calls run(), if
+// the launch was given to one. One drives at a time, the others go on without.
+//
+// Launches are numbered; a tile may be reported for the launch that is under way, or, when none is,
+// for the next one. Input of a launch may be written again once wait() has returned.
+//
+// Thread safety: every member from any thread, except create() and close(), which use the
+// communicator as its own members do, and launch(), announce() and run(): one thread at a time.
+// Errors: what breaks a launch breaks the communicator, as with every collective; a tile reported
+// twice or outside of the matrix does not, it is not counted.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "comm/host_communicator.h"
+#include "fusion/budget.h"
+#include "fusion/fused_run.h"
+#include "fusion/tracker.h"
+
+namespace tessera {
+
+class FusedOperator {
+ public:
+  // Collective: blocks until all ranks have called it with the same description, or the deadline
+  // has passed. `comm` must outlive the operator.
+  static Result<std::unique_ptr<FusedOperator>> create(HostCommunicator& comm,
+                                                       const FusedDescription& wish);
+
+  const FusedDescription& description() const { return description_; }
+  const Geometry& geometry() const { return geometry_; }
+  int rank() const { return core_.rank; }
+  int ranks() const { return core_.ranks; }
+
+  // Starts a launch and returns. kInvalidUsage while the one before is under way.
+  Status launch(const void* input, void* output);
+  // The same in two parts, for a thread that drives: announce() when the user launches, run() on the
+  // thread; it returns when the launch is over.
+  Status announce(const void* input, const void* output);
+  Status run(const void* input, void* output);
+
+  // Until every launch announced so far is over.
+  Status wait();
+  // The communicator's error; ok while it is healthy.
+  Status error() const { return core_.health->status(); }
+  bool done() const { return finished_.counter.reached(launched_.counter.value()); }
+
+  // One part of the tile at (row, col) of the tile grid is stored.
+  Status tile_done(int64_t row, int64_t col);
+  // Until rows [first, first + rows) of the output of the latest launch are there.
+  Status rows_wait(int64_t first, int64_t rows);
+
+  // With remote stores: where the data of the first slot of rank 0 begins, bytes from a rank's to
+  // the next rank's, and bytes from a slot to the next. Null: there are none.
+  struct RemoteSpace {
+    std::byte* first = nullptr;
+    ptrdiff_t rank_bytes = 0, slot_bytes = 0;
+  };
+  RemoteSpace remote_space() const;
+
+  void set_budget(const BudgetOptions& options);
+  // What the operator is, and who waits for what now. Several lines.
+  std::string explain();
+
+  // Gives the linked plan back. kInvalidUsage while a launch is under way on a healthy
+  // communicator.
+  Status close();
+
+ private:
+  FusedOperator(HostCommunicator& comm, const FusedDescription& description,
+                const Geometry& geometry, LinkedPlan& linked, int tile_counters);
+
+  Status check_memory(const void* input, const void* output) const;
+  void begin(const void* input, void* output);
+  bool drive();  // false if another thread is driving
+  void drive_locked();
+  void lend_time();
+  Status await(const Counter& counter, uint64_t target);
+  Status standstill();
+  Status failed(Status status);
+  uint64_t moved() const { return steps_.counter.value() + tracker_.arrived(); }
+  PaddedCounter* own_counters() const;
+
+  HostCommunicator& comm_;
+  Core& core_;
+  FusedDescription description_;
+  Geometry geometry_;
+  LinkedPlan& linked_;
+  int tile_counters_;
+  uint64_t first_pass_;
+  Tracker tracker_;
+  PaddedCounter launched_, finished_;
+  PaddedCounter steps_;  // grows with every step done
+  std::mutex driver_;    // guards what follows
+  FusedRun run_;
+  Budget budget_;
+  bool driven_ = false;  // by run(): reports need not
+};
+
+}  // namespace tessera

@@ -1,0 +1,108 @@
+// How threads wait for an operator: they drive its plan while there is something to do, then yield,
+// then sleep on the rank's doorbell, and look for what is wrong (I6, I10).
+#include <optional>
+#include <utility>
+
+#include "base/nap.h"
+#include "comm/idle.h"
+#include "comm/watch.h"
+#include "fusion/operator.h"
+
+namespace tessera {
+namespace {
+
+// Whose own tiles are missing explains a standstill better than those who wait for it, and all time
+// out at about the same moment: these let it speak first.
+class Precedence {
+ public:
+  explicit Precedence(std::chrono::milliseconds timeout) : grace_(timeout / 4) {}
+
+  bool speaks(bool overdue, bool lacks_tiles) {
+    if (!overdue) waiting_ = false;
+    if (!overdue || lacks_tiles) return overdue;
+    if (!waiting_) until_ = Deadline::after(grace_);
+    waiting_ = true;
+    return until_.passed();
+  }
+
+ private:
+  std::chrono::milliseconds grace_;
+  bool waiting_ = false;
+  Deadline until_ = Deadline::after({});
+};
+
+// Sleeps until the rank's doorbell rings or something is due at its ports, unless `look` gets on.
+// Other threads may be at the ports: who sleeps does not hold them, and looks at them often.
+template <class Look>
+void nap(const Core& core, Alarm& alarm, const Look& look) {
+  Doorbell* const own[] = {&core.area().doorbell};
+  if (!core.ports) return Idle::sleep(own, false, look);
+  std::chrono::nanoseconds due;
+  {
+    const auto inside = core.enter();
+    due = alarm.nap(core.ports->due_in());
+  }
+  const bool awaits_time = due < kCautiousSleep;
+  if (look() || due.count() == 0) return;
+  const Sleeper sleeper{own[0], own[0]->prepare()};
+  const SharpTimer sharp;
+  const auto begin = std::chrono::steady_clock::now();
+  if (!look()) {
+    sleep_any(&sleeper, 1, awaits_time ? due : kCautiousSleep);
+    if (awaits_time) alarm.slept(due, std::chrono::steady_clock::now() - begin);
+  }
+  own[0]->cancel();
+}
+
+}  // namespace
+
+Status FusedOperator::await(const Counter& counter, uint64_t target) {
+  Idle idle(core_.yields);
+  std::optional<Watch> watch;  // reads clocks: from the first sleep on
+  Precedence precedence(core_.config.timeout);
+  Alarm alarm;
+  uint64_t before = moved();
+  while (!counter.reached(target)) {
+    if (!core_.health->good()) return failed(core_.health->status());
+    drive();
+    if (const uint64_t now = moved(); now != before) {
+      before = now;
+      idle.reset();
+    } else if (idle.next() == Idle::Action::kYield) {
+      yield();
+    } else {
+      nap(core_, alarm, [&] {
+        drive();
+        return counter.reached(target) || moved() != before || !core_.health->good();
+      });
+      if (!watch) watch.emplace(core_);
+      Status s = watch->look(moved(), [&](bool overdue) {
+        const bool lacks = overdue && !tracker_.missing(finished_.counter.value()).empty();
+        return precedence.speaks(overdue, lacks) ? standstill() : Status();
+      });
+      if (!s.ok()) return failed(std::move(s));
+    }
+  }
+  return {};
+}
+
+// Before the thread leaves: ranks of other hosts learn of the error, too.
+Status FusedOperator::failed(Status status) {
+  const auto inside = core_.enter();
+  if (core_.ports) core_.ports->spread_error();
+  return status;
+}
+
+Status FusedOperator::standstill() {
+  const uint64_t launch = finished_.counter.value();
+  std::string why = tracker_.missing(launch);
+  if (why.empty()) {
+    const std::lock_guard lock(driver_);
+    why = run_.blocked(tile_counters_);
+  }
+  return Status::error(Code::kTimeout, "{}: {}: launch {} made no progress for {} ms: {}",
+                       core_.health->who(), describe(description_), launch + 1,
+                       core_.config.timeout.count(), why);
+}
+
+}  // namespace tessera

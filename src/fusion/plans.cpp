@@ -1,0 +1,104 @@
+#include "fusion/plans.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fusion/weaver.h"
+#include "plan/limits.h"
+#include "plan/shape.h"
+
+namespace tessera {
+namespace {
+
+// Lanes of all ranks together: what a plan costs to verify grows with their square.
+constexpr int kMostLanesOfAll = 512;
+
+int lanes_of(const FusedPlanShape& shape) {
+  const int most = std::min(kMaxLanes - 1, std::max(1, kMostLanesOfAll / shape.ranks));
+  return std::min(shape.ranks * shape.chunks, most);
+}
+
+int chunks_per_block(const FusedPlanShape& shape) {
+  return shape.collective == Collective::kAllReduce ? shape.ranks * shape.chunks : shape.chunks;
+}
+
+int output_chunks(const FusedPlanShape& shape) {
+  return output_blocks(shape.collective, shape.ranks, -1, 0) * chunks_per_block(shape);
+}
+
+int count_of_tile_counters(const FusedPlanShape& shape) {
+  return static_cast<int>(std::count_if(shape.arrivals.begin(), shape.arrivals.end(),
+                                        [](uint32_t tiles) { return tiles > 0; }));
+}
+
+}  // namespace
+
+FusedCounters counters_of(const FusedPlanShape& shape) {
+  return {0, count_of_tile_counters(shape)};
+}
+
+Weaver::Weaver(const FusedPlanShape& shape, const char* name)
+    : shape_(shape),
+      counters_(counters_of(shape)),
+      plan_(name, shape.collective, shape.ranks, -1, chunks_per_block(shape), 1),
+      exchange_(plan_, 1, Exchange::Credits::kAlways),
+      lanes_(lanes_of(shape)) {
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    for (const uint32_t tiles : shape.arrivals)
+      if (tiles > 0) plan_.external_counter(rank, tiles);
+    for (int chunk = 0; chunk < output_chunks(shape); ++chunk) plan_.counter(rank);
+  }
+}
+
+std::vector<Slot> Weaver::slots(int from, int to) {
+  std::vector<Slot> slots;
+  slots.reserve(static_cast<size_t>(chunks()));
+  for (int c = 0; c < chunks(); ++c) slots.push_back(exchange_.slot(from, to));
+  return slots;
+}
+
+void Weaver::await_tiles(StepRef step, int chunk) const {
+  const auto at = static_cast<size_t>(chunk);
+  if (at < shape_.arrivals.size() && shape_.arrivals[at] > 0)
+    step.wait(counters_.tiles + chunk, shape_.arrivals[at]);
+}
+
+void Weaver::send(StepRef step, const Slot& slot) {
+  exchange_.fill(step, slot);
+  sent_.push_back(slot);
+}
+
+void Weaver::tell_landed(StepRef step, int rank, int chunk) const {
+  step.signal(rank, counters_.landed + chunk);
+}
+
+// The pass ends with everything that lands.
+Plan Weaver::finish() {
+  for (int rank = 0; rank < ranks(); ++rank) {
+    StepRef last = plan_.lane(rank, lanes_).sync();
+    for (int chunk = 0; chunk < output_chunks(shape_); ++chunk) last.wait(counters_.landed + chunk);
+    for (const Slot& slot : sent_)
+      if (shape_.remote && slot.from == rank) last.wait(slot.credit);
+  }
+  return std::move(plan_).build();
+}
+
+Plan fused_plan(const FusedPlanShape& shape) {
+  const bool ring = shape.mapping == Mapping::kRing;
+  Weaver weaver(shape, ring ? "fused-ring" : "fused-direct");
+  switch (shape.collective) {
+    case Collective::kReduceScatter:
+    case Collective::kAllReduce:
+      ring ? weave_ring_sums(weaver) : weave_direct_sums(weaver);
+      break;
+    case Collective::kAllGather:
+      ring ? weave_ring_gather(weaver) : weave_direct_gather(weaver);
+      break;
+    default:  // description.cpp lets nothing else through
+      weave_all_to_all(weaver);
+      break;
+  }
+  return weaver.finish();
+}
+
+}  // namespace tessera

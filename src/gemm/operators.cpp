@@ -1,0 +1,51 @@
+#include "gemm/operators.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tessera::gemm {
+namespace {
+
+constexpr size_t kMostOperators = 32;  // least used ones are given up
+constexpr int64_t kPieces = 4;         // rows of tiles for a rank's rows, at best
+constexpr int64_t kLeastRows = 128, kMostRows = 512, kMostCols = 1024;
+
+auto shape(const tsrFusedConfig_t& c) {
+  return std::make_tuple(c.collective, c.map, c.type, c.column_major, c.rows, c.cols, c.tile_rows,
+                         c.tile_cols, c.input_ld, c.output_ld);
+}
+
+}  // namespace
+
+Operators::~Operators() {
+  for (const Operator& op : operators_) static_cast<void>(tsrFusedDestroy(op.fused));
+}
+
+ncclResult_t Operators::find(const tsrFusedConfig_t& config, Operator** out) {
+  const auto found = std::find_if(operators_.begin(), operators_.end(), [&](const Operator& op) {
+    return shape(op.config) == shape(config);
+  });
+  if (found != operators_.end()) {
+    operators_.splice(operators_.begin(), operators_, found);
+  } else {
+    tsrFused_t fused = nullptr;
+    if (const ncclResult_t r = tsrFusedCreate(&config, comm_, &fused); r != ncclSuccess) return r;
+    operators_.push_front({config, fused, {}});
+    if (operators_.size() > kMostOperators) {
+      static_cast<void>(tsrFusedDestroy(operators_.back().fused));
+      operators_.pop_back();
+    }
+  }
+  *out = &operators_.front();
+  return ncclSuccess;
+}
+
+void choose_tiles(int64_t rows, int ranks, int64_t cols, tsrFusedConfig_t* config) {
+  const int64_t owned = (rows + ranks - 1) / ranks;
+  const int64_t piece = (owned + kPieces - 1) / kPieces;
+  config->tile_rows =
+      static_cast<int32_t>(std::clamp((piece + 15) / 16 * 16, kLeastRows, kMostRows));
+  config->tile_cols = static_cast<int32_t>(std::clamp<int64_t>(cols, 1, kMostCols));
+}
+
+}  // namespace tessera::gemm

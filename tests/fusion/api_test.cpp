@@ -1,0 +1,240 @@
+// The C interface of fused operators.
+#include <gmock/gmock.h>
+#include <tessera/fused.h>
+#include <tessera/stream.h>
+
+#include <cstring>
+#include <set>
+
+#include "api/ranks.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+
+tsrFusedConfig_t config(tsrFusedCollective_t collective, int64_t rows, int64_t cols) {
+  tsrFusedConfig_t config = TSR_FUSED_CONFIG_INITIALIZER;
+  config.collective = collective;
+  config.rows = rows;
+  config.cols = cols;
+  config.tile_rows = 8;
+  config.tile_cols = 16;
+  return config;
+}
+
+// An operator with buffers, of one rank.
+struct Operator {
+  Operator(const tsrFusedConfig_t& wish, ncclComm_t comm)
+      : input(static_cast<size_t>(wish.rows * wish.cols), 1.0F), output(input.size()) {
+    EXPECT_EQ(tsrFusedCreate(&wish, comm, &op), ncclSuccess) << last_error();
+    EXPECT_EQ(tsrFusedInput(op, input.data(), &in), ncclSuccess);
+    EXPECT_EQ(tsrFusedOutput(op, output.data(), &out), ncclSuccess);
+  }
+  ~Operator() { EXPECT_EQ(tsrFusedDestroy(op), ncclSuccess) << last_error(); }
+
+  void make_tiles(float value) {
+    for (int64_t i = 0; i < tsrTileCount(&in); ++i) {
+      int32_t row = 0, col = 0, rows = 0, cols = 0;
+      tsrTileOrder(&in, i, &row, &col);
+      tsrTileSize(&in, row, col, &rows, &cols);
+      int64_t ld = 0;
+      auto* tile = static_cast<float*>(tsrTilePtr(&in, row, col, &ld));
+      for (int32_t r = 0; r < rows; ++r) {
+        for (int32_t c = 0; c < cols; ++c)
+          tile[in.column_major != 0 ? c * ld + r : r * ld + c] = value;
+      }
+      EXPECT_EQ(tsrTileDone(&in, row, col), ncclSuccess) << last_error();
+    }
+  }
+
+  tsrFused_t op = nullptr;
+  tsrTiles in{}, out{};
+  std::vector<float> input, output;
+};
+
+TEST(FusedApi, AKernelDrivesAReduceScatterTileByTile) {
+  const Ranks ranks(3);
+  ranks.on_threads([](int rank, ncclComm_t comm) {
+    Operator op(config(tsrFusedReduceScatter, 100, 50), comm);
+    for (int launch = 1; launch < 4; ++launch) {
+      ASSERT_EQ(tsrFusedLaunch(op.op, op.input.data(), op.output.data(), nullptr), ncclSuccess);
+      op.make_tiles(static_cast<float>(launch * (rank + 1)));
+      ASSERT_EQ(tsrFusedWait(op.op), ncclSuccess) << last_error();
+      EXPECT_EQ(tsrFusedQuery(op.op), ncclSuccess);
+      int64_t first = 0, count = 0;
+      tsrTileOwned(&op.in, rank, &first, &count);
+      EXPECT_EQ(count, rank == 2 ? 32 : 34);
+      EXPECT_EQ(op.out.rows, count);
+      for (int64_t i = 0; i < count * 50; ++i)
+        ASSERT_EQ(op.output[static_cast<size_t>(i)], static_cast<float>(launch * 6));
+    }
+  });
+}
+
+TEST(FusedApi, AStreamRunsLaunchesOneAfterTheOther) {
+  const Ranks ranks(2);
+  ranks.on_threads([](int rank, ncclComm_t comm) {
+    tsrStream_t stream = nullptr;
+    ASSERT_EQ(tsrStreamCreate(&stream), ncclSuccess);
+    {
+      Operator first(config(tsrFusedAllReduce, 40, 16), comm);
+      Operator second(config(tsrFusedAllGather, 40, 16), comm);
+      ASSERT_EQ(tsrFusedLaunch(first.op, first.input.data(), first.output.data(), stream),
+                ncclSuccess);
+      // Its input is the rank's rows of the sum.
+      int64_t begin = 0, count = 0;
+      tsrTileOwned(&first.in, rank, &begin, &count);
+      const float* rows = first.output.data() + begin * 16;
+      ASSERT_EQ(tsrFusedLaunch(second.op, rows, second.output.data(), stream), ncclSuccess);
+      first.make_tiles(static_cast<float>(rank + 1));
+      const void* where = nullptr;
+      ASSERT_EQ(tsrTileWait(&second.out, 5, 35, &where), ncclSuccess) << last_error();
+      EXPECT_EQ(where, second.output.data() + 5 * 16);
+      ASSERT_EQ(tsrStreamSynchronize(stream), ncclSuccess) << last_error();
+      EXPECT_EQ(second.output, std::vector<float>(640, 3.0F));
+    }
+    EXPECT_EQ(tsrStreamDestroy(stream), ncclSuccess);
+  });
+}
+
+TEST(FusedApi, TheOrderOfTilesBeginsBeforeTheOwnRowsAndHasEveryTileOnce) {
+  const Ranks ranks(4);
+  ranks.on_threads([](int rank, ncclComm_t comm) {
+    Operator op(config(tsrFusedAllReduce, 64, 32), comm);  // 8 x 2 tiles: two rows a rank
+    std::set<std::pair<int, int>> seen;
+    int32_t row = 0, col = 0;
+    for (int64_t i = 0; i < tsrTileCount(&op.in); ++i) {
+      tsrTileOrder(&op.in, i, &row, &col);
+      EXPECT_TRUE(seen.emplace(row, col).second);
+      EXPECT_EQ(row / 2, (rank + 3 - static_cast<int>(i) / 4) % 4) << "producer's tile " << i;
+    }
+    EXPECT_EQ(seen.size(), 16);
+    for (int64_t i = 0; i < tsrTileCount(&op.out); ++i) {
+      tsrTileOrder(&op.out, i, &row, &col);
+      EXPECT_EQ(row / 2, (rank + 4 - static_cast<int>(i) / 4) % 4) << "consumer's tile " << i;
+    }
+  });
+}
+
+TEST(FusedApi, TilesMayBeStoredStraightIntoThePeerThatGetsThem) {
+  for (const tsrFusedCollective_t collective :
+       {tsrFusedReduceScatter, tsrFusedAllReduce, tsrFusedAllToAll}) {
+    for (const tsrFusedMap_t map : {tsrMapDirect, tsrMapRing}) {
+      for (const int column_major : {0, 1}) {
+        if (collective == tsrFusedAllToAll && map == tsrMapRing) continue;
+        const Ranks ranks(4);
+        ranks.on_threads([&](int rank, ncclComm_t comm) {
+          tsrFusedConfig_t wish = config(collective, 128, 40);
+          wish.map = map;
+          wish.remote = 1;
+          wish.column_major = column_major;
+          Operator op(wish, comm);
+          ASSERT_NE(op.in.remote_base, nullptr);
+          for (int launch = 1; launch < 20; ++launch) {
+            std::fill(op.input.begin(), op.input.end(), -99.0F);
+            ASSERT_EQ(tsrFusedLaunch(op.op, op.input.data(), op.output.data(), nullptr),
+                      ncclSuccess);
+            op.make_tiles(static_cast<float>(launch * (rank + 1)));
+            ASSERT_EQ(tsrFusedWait(op.op), ncclSuccess) << last_error();
+            // Some of the input was not stored here.
+            const auto elsewhere = std::count(op.input.begin(), op.input.end(), -99.0F);
+            EXPECT_EQ(elsewhere, (map == tsrMapRing ? 32 : 96) * 40);
+            for (int64_t i = 0; i < op.out.rows * 40; ++i) {
+              const int64_t row = column_major != 0 ? i % op.out.rows : i / 40;
+              const auto factor =
+                  static_cast<float>(collective == tsrFusedAllToAll ? row / 32 + 1 : 10);
+              ASSERT_EQ(op.output[static_cast<size_t>(i)], static_cast<float>(launch) * factor);
+            }
+          }
+        });
+      }
+    }
+  }
+}
+
+TEST(FusedApi, TilesThatLieOverTwoChunksStayWhereTheyAreMade) {
+  const Ranks ranks(2);
+  ranks.on_threads([](int rank, ncclComm_t comm) {
+    tsrFusedConfig_t wish = config(tsrFusedReduceScatter, 100, 16);
+    wish.remote = 1;
+    Operator op(wish, comm);
+    EXPECT_EQ(op.in.remote_base, nullptr);
+    ASSERT_EQ(tsrFusedLaunch(op.op, op.input.data(), op.output.data(), nullptr), ncclSuccess);
+    op.make_tiles(static_cast<float>(rank + 1));
+    ASSERT_EQ(tsrFusedWait(op.op), ncclSuccess) << last_error();
+    EXPECT_EQ(op.output[0], 3);
+  });
+}
+
+TEST(FusedApi, MisuseIsToldByName) {
+  const Ranks ranks(1);
+  Operator op(config(tsrFusedReduceScatter, 16, 16), ranks[0]);
+  ASSERT_EQ(tsrFusedLaunch(op.op, op.input.data(), op.output.data(), nullptr), ncclSuccess);
+  EXPECT_EQ(tsrFusedQuery(op.op), ncclInProgress);
+  EXPECT_EQ(tsrTileDone(&op.in, 2, 0), ncclInvalidArgument);
+  EXPECT_THAT(last_error(), HasSubstr("no tile (2,0)"));
+  EXPECT_EQ(tsrTileDone(&op.in, 1, 0), ncclSuccess);
+  EXPECT_EQ(tsrTileDone(&op.in, 1, 0), ncclInvalidUsage);
+  EXPECT_THAT(last_error(), HasSubstr("tile (1,0) was reported more than"));
+  EXPECT_EQ(tsrTileWait(&op.out, 15, 2, nullptr), ncclInvalidArgument);
+  EXPECT_EQ(tsrTileDone(nullptr, 0, 0), ncclInvalidArgument);
+  EXPECT_EQ(tsrTileWait(nullptr, 0, 0, nullptr), ncclInvalidArgument);
+  EXPECT_EQ(tsrFusedDestroy(op.op), ncclInvalidUsage);
+  EXPECT_EQ(tsrFusedSetBudget(op.op, 101, 1), ncclInvalidArgument);
+  EXPECT_EQ(tsrFusedSetBudget(op.op, 10, 3), ncclInvalidArgument);
+  EXPECT_EQ(tsrFusedSetBudget(op.op, 10, 4), ncclSuccess);
+  char text[60];
+  EXPECT_EQ(tsrFusedExplain(op.op, text, sizeof text), ncclSuccess);
+  EXPECT_THAT(text, HasSubstr("fused reduce-scatter of 16 x 16 float32, direct"));
+  EXPECT_EQ(strlen(text), 59);
+  EXPECT_EQ(tsrFusedExplain(op.op, nullptr, 3), ncclInvalidArgument);
+  EXPECT_EQ(tsrTileDone(&op.in, 0, 0), ncclSuccess);
+  EXPECT_EQ(tsrFusedWait(op.op), ncclSuccess);
+}
+
+TEST(FusedApi, ConfigurationsThatMakeNoSenseAreRefused) {
+  const Ranks ranks(1);
+  const auto refused = [&](void (*spoil)(tsrFusedConfig_t&), const char* text) {
+    tsrFusedConfig_t wish = config(tsrFusedReduceScatter, 16, 16);
+    spoil(wish);
+    tsrFused_t op = nullptr;
+    EXPECT_EQ(tsrFusedCreate(&wish, ranks[0], &op), ncclInvalidArgument);
+    EXPECT_THAT(last_error(), HasSubstr(text));
+    EXPECT_EQ(op, nullptr);
+  };
+  refused([](tsrFusedConfig_t& c) { c.size = 8; }, "the config says 8 bytes");
+  refused([](tsrFusedConfig_t& c) { c.rows = -1; }, "has no elements");
+  refused([](tsrFusedConfig_t& c) { c.type = static_cast<ncclDataType_t>(99); }, "data type 99");
+  refused([](tsrFusedConfig_t& c) { c.op = static_cast<ncclRedOp_t>(77); }, "operation 77");
+  refused([](tsrFusedConfig_t& c) { c.map = static_cast<tsrFusedMap_t>(5); }, "map 5");
+  refused([](tsrFusedConfig_t& c) { c.collective = static_cast<tsrFusedCollective_t>(4); },
+          "collective 4");
+  const tsrFusedConfig_t wish = config(tsrFusedReduceScatter, 16, 16);
+  tsrFused_t op = nullptr;
+  EXPECT_EQ(tsrFusedCreate(nullptr, ranks[0], &op), ncclInvalidArgument);
+  EXPECT_EQ(tsrFusedCreate(&wish, ranks[0], nullptr), ncclInvalidArgument);
+  EXPECT_EQ(tsrFusedCreate(&wish, nullptr, &op), ncclInvalidArgument);
+  EXPECT_EQ(tsrFusedWait(nullptr), ncclInvalidArgument);
+  EXPECT_THAT(last_error(), HasSubstr("tsrFusedWait: operator"));
+  EXPECT_EQ(tsrFusedDestroy(reinterpret_cast<tsrFused_t>(17)), ncclInvalidArgument);
+}
+
+TEST(FusedApi, AnOperatorOutlivesItsCommunicator) {
+  Ranks ranks(2);
+  std::vector<std::unique_ptr<Operator>> ops(2);
+  ranks.on_threads([&](int rank, ncclComm_t comm) {
+    ops[rank] = std::make_unique<Operator>(config(tsrFusedAllReduce, 16, 16), comm);
+    EXPECT_EQ(
+        tsrFusedLaunch(ops[rank]->op, ops[rank]->input.data(), ops[rank]->output.data(), nullptr),
+        ncclSuccess);
+  });
+  EXPECT_EQ(ncclCommAbort(ranks.take(0)), ncclSuccess);
+  EXPECT_NE(tsrFusedWait(ops[0]->op), ncclSuccess);
+  EXPECT_EQ(tsrFusedWait(ops[1]->op), ncclRemoteError);
+  EXPECT_EQ(ncclCommAbort(ranks.take(1)), ncclSuccess);
+  EXPECT_NE(tsrFusedQuery(ops[1]->op), ncclSuccess);
+}
+
+}  // namespace
+}  // namespace tessera
