@@ -22,99 +22,89 @@ namespace {
 
 constexpr const char* kName = "put";
 
-// One put of a block by `rank`, or one copy if both ends are its own.
-void put_block(PlanBuilder& plan, const Visits& visits, int rank, Ref dst, Ref src) {
-  StepRef step = plan.lane(rank).copy(0, dst, src);
-  if (dst.rank == rank) return;
-  visits.begin(step, rank, dst.rank);
-  visits.end(step, rank, dst.rank);
+// One block from a rank's input into somebody's output.
+struct Move {
+  int rank;
+  Ref dst, src;
+};
+
+// The moves of a rank are made in the order given.
+Plan plan_of(Collective collective, const AlgorithmParams& params, const std::vector<Move>& moves) {
+  const int n = params.ranks;
+  if (n == 1) return alone(kName, collective, params);
+  PlanBuilder plan(kName, collective, n, params.root, 1, 1);
+  Visits visits(plan, n);
+  for (const Move& move : moves) {
+    if (move.dst.rank != move.rank) visits.allow(move.rank, move.dst.rank);
+  }
+  visits.enter();
+  for (const Move& move : moves) {
+    StepRef step = plan.lane(move.rank).copy(0, move.dst, move.src);
+    if (move.dst.rank == move.rank) continue;
+    visits.begin(step, move.rank, move.dst.rank);
+    visits.end(step, move.rank, move.dst.rank);
+  }
+  visits.leave();
+  return std::move(plan).build();
+}
+
+// Every rank starts with its neighbour, so that no rank gets all puts at once, and ends with itself:
+// nobody waits for that.
+template <class MoveOf>
+std::vector<Move> all_pairs(int n, const MoveOf& move_of) {
+  std::vector<Move> moves;
+  for (int rank = 0; rank < n; ++rank) {
+    for (int s = 1; s <= n; ++s) moves.push_back(move_of(rank, (rank + s) % n));
+  }
+  return moves;
+}
+
+// The same between the root and each rank.
+template <class MoveOf>
+std::vector<Move> all_with_root(const AlgorithmParams& params, const MoveOf& move_of) {
+  std::vector<Move> moves;
+  for (int s = 1; s <= params.ranks; ++s)
+    moves.push_back(move_of((params.root + s) % params.ranks));
+  return moves;
 }
 
 }  // namespace
 
+Plan put_all_gather(const AlgorithmParams& params) {
+  return plan_of(Collective::kAllGather, params, all_pairs(params.ranks, [](int rank, int to) {
+                   return Move{rank, output(to, rank), input(rank, 0)};
+                 }));
+}
+
 Plan put_all_to_all(const AlgorithmParams& params) {
-  const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kAllToAll, params);
-  PlanBuilder plan(kName, Collective::kAllToAll, n, -1, 1, 1);
-  Visits visits(plan, n);
-  visits.allow_all();
-  visits.enter();
-  for (int rank = 0; rank < n; ++rank) {
-    for (int s = 1; s <= n; ++s) {  // the own block last: it needs no peer
-      const int to = (rank + s) % n;
-      put_block(plan, visits, rank, output(to, rank), input(rank, to));
-    }
-  }
-  visits.leave();
-  return std::move(plan).build();
+  return plan_of(Collective::kAllToAll, params, all_pairs(params.ranks, [](int rank, int to) {
+                   return Move{rank, output(to, rank), input(rank, to)};
+                 }));
 }
 
 Plan put_broadcast(const AlgorithmParams& params) {
-  const int n = params.ranks, root = params.root;
-  if (n == 1) return alone(kName, Collective::kBroadcast, params);
-  PlanBuilder plan(kName, Collective::kBroadcast, n, root, 1, 1);
-  Visits visits(plan, n);
-  for (int s = 1; s < n; ++s) visits.allow(root, (root + s) % n);
-  visits.enter();
-  for (int s = 1; s <= n; ++s)
-    put_block(plan, visits, root, output((root + s) % n, 0), input(root, 0));
-  visits.leave();
-  return std::move(plan).build();
-}
-
-Plan put_gather(const AlgorithmParams& params) {
-  const int n = params.ranks, root = params.root;
-  if (n == 1) return alone(kName, Collective::kGather, params);
-  PlanBuilder plan(kName, Collective::kGather, n, root, 1, 1);
-  Visits visits(plan, n);
-  for (int s = 1; s < n; ++s) visits.allow((root + s) % n, root);
-  visits.enter();
-  for (int s = 0; s < n; ++s) {
-    const int rank = (root + s) % n;
-    put_block(plan, visits, rank, output(root, rank), input(rank, 0));
-  }
-  visits.leave();
-  return std::move(plan).build();
+  const int root = params.root;
+  return plan_of(Collective::kBroadcast, params, all_with_root(params, [&](int to) {
+                   return Move{root, output(to, 0), input(root, 0)};
+                 }));
 }
 
 Plan put_scatter(const AlgorithmParams& params) {
-  const int n = params.ranks, root = params.root;
-  if (n == 1) return alone(kName, Collective::kScatter, params);
-  PlanBuilder plan(kName, Collective::kScatter, n, root, 1, 1);
-  Visits visits(plan, n);
-  for (int s = 1; s < n; ++s) visits.allow(root, (root + s) % n);
-  visits.enter();
-  for (int s = 1; s <= n; ++s) {
-    const int to = (root + s) % n;
-    put_block(plan, visits, root, output(to, 0), input(root, to));
-  }
-  visits.leave();
-  return std::move(plan).build();
+  const int root = params.root;
+  return plan_of(Collective::kScatter, params, all_with_root(params, [&](int to) {
+                   return Move{root, output(to, 0), input(root, to)};
+                 }));
 }
 
-Plan put_all_gather(const AlgorithmParams& params) {
-  const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kAllGather, params);
-  PlanBuilder plan(kName, Collective::kAllGather, n, -1, 1, 1);
-  Visits visits(plan, n);
-  visits.allow_all();
-  visits.enter();
-  for (int rank = 0; rank < n; ++rank) {
-    for (int s = 1; s <= n; ++s)
-      put_block(plan, visits, rank, output((rank + s) % n, rank), input(rank, 0));
-  }
-  visits.leave();
-  return std::move(plan).build();
+Plan put_gather(const AlgorithmParams& params) {
+  const int root = params.root;
+  return plan_of(Collective::kGather, params, all_with_root(params, [&](int from) {
+                   return Move{from, output(root, from), input(from, 0)};
+                 }));
 }
 
-Plan put_send_recv(const AlgorithmParams&) {
-  PlanBuilder plan(kName, Collective::kSendRecv, 2, -1, 1, 1);
-  Visits visits(plan, 2);
-  visits.allow(0, 1);
-  visits.enter();
-  put_block(plan, visits, 0, output(1, 0), input(0, 0));
-  visits.leave();
-  return std::move(plan).build();
+Plan put_send_recv(const AlgorithmParams& params) {
+  return plan_of(Collective::kSendRecv, params, {{0, output(1, 0), input(0, 0)}});
 }
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "api/jobs.h"
+#include "base/hash.h"
 
 namespace tessera::api {
 namespace {
@@ -62,10 +63,7 @@ Status Clique::finalize(std::shared_ptr<Communicator> comm) {
 }
 
 uint64_t mix(uint64_t seed, const void* data, size_t bytes) {
-  uint64_t hash = seed ^ 0xcbf29ce484222325;
-  const auto* byte = static_cast<const unsigned char*>(data);
-  for (size_t i = 0; i < bytes; ++i) hash = (hash ^ byte[i]) * 0x100000001b3;
-  return hash;
+  return Hash().number(seed).bytes(data, bytes).value();
 }
 
 void forget_cliques_after_fork() {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "base/log.h"
@@ -14,16 +13,12 @@
 namespace tessera {
 
 CollectiveRun::CollectiveRun(Core& core, PlanStore& plans, Sharing& sharing)
-    : core_(core),
+    : CallRun(core, sharing),
       plans_(plans),
-      sharing_(sharing),
-      space_(0),
-      rendezvous_(core, sharing),
       reduction_(core.ranks),
-      visit_(core),
-      names_(core.ranks),
       inputs_(core.ranks),
       outputs_(core.ranks) {
+  names_.resize(core.ranks);
   std::iota(names_.begin(), names_.end(), 0);
   for (int rank = 0; rank < core.ranks; ++rank) {
     if (rank != core.rank) parties_.push_back({rank, &core.view.rank(rank).board});
@@ -119,7 +114,7 @@ bool CollectiveRun::root_copies() const {
   return root->input.address != root->output.address;
 }
 
-Status CollectiveRun::choose_bulk_plan() {
+Status CollectiveRun::start_bulk() {
   BulkCall bulk;
   bulk.collective = call_.collective;
   bulk.block_bytes = call_.count * size_of(call_.type);
@@ -170,53 +165,6 @@ void CollectiveRun::start(LinkedPlan& plan) {
                        slices.passes, element_bytes});
   plan.next_pass += slices.passes;
   stage_ = Stage::kRunning;
-}
-
-Progress CollectiveRun::advance(int spins) {
-  core_.progress();
-  if (stage_ == Stage::kRunning) return finish_step(run_.advance(space_, spins));
-  if (stage_ == Stage::kIdle) return status_.ok() ? Progress::kDone : Progress::kFailed;
-  Result<bool> met = rendezvous_.advance(spins);
-  if (rendezvous_.disagrees()) return fail(core_.health->raise(mismatch()));
-  if (!met.ok()) return fail(core_.health->raise(met.status()));
-  if (!met.value()) return Progress::kBlocked;
-  if (Status s = choose_bulk_plan(); !s.ok()) return fail(core_.health->raise(s));
-  return finish_step(run_.advance(space_, spins));
-}
-
-Progress CollectiveRun::finish_step(Progress progress) {
-  core_.progress();
-  switch (progress) {
-    case Progress::kBlocked:
-      return progress;
-    case Progress::kDone:
-      if (core_.ports && !core_.ports->flushed()) return Progress::kBlocked;
-      stage_ = Stage::kIdle;
-      visit_.end();
-      if (core_.ports) core_.ports->forget();
-      return progress;
-    case Progress::kMismatch:
-      return fail(core_.health->raise(mismatch()));
-    case Progress::kFailed:
-      break;
-  }
-  return fail(core_.health->raise(Status::error(
-      Code::kRemote, "{}: {}: the memory of process {} could not be reached: {}; it may have ended",
-      core_.health->who(), describe(record_), space_.error_pid(), std::strerror(space_.error()))));
-}
-
-void CollectiveRun::abandon() {
-  repeatable_ = nullptr;
-  stage_ = Stage::kIdle;
-  visit_.end();
-  if (core_.ports) core_.ports->retract();
-}
-
-Progress CollectiveRun::fail(Status status) {
-  abandon();
-  status_ = std::move(status);
-  stage_ = Stage::kIdle;
-  return Progress::kFailed;
 }
 
 // A put or an announcement carried another fingerprint: find out what its sender called.

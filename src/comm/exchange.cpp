@@ -1,17 +1,14 @@
 #include "comm/exchange.h"
 
+#include "base/hash.h"
 #include "comm/sleep.h"
 
 namespace tessera {
 namespace {
 
-// Tells set-up calls apart: what is done and among whom (FNV-1a).
+// Tells set-up calls apart: what is done and among whom.
 uint64_t occasion_of(std::span<const int> members, const char* what) {
-  uint64_t hash = 0xcbf29ce484222325;
-  const auto add = [&](uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
-  for (const char* c = what; *c != '\0'; ++c) add(static_cast<unsigned char>(*c));
-  for (const int member : members) add(static_cast<uint64_t>(member) + 256);
-  return hash;
+  return Hash().text(what).bytes(members.data(), members.size_bytes()).value();
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "comm/pair_run.h"
 
-#include <cstring>
-
 #include "comm/call_record.h"
 #include "tuner/rules.h"
 
@@ -18,15 +16,11 @@ constexpr size_t kSizes[] = {kEagerBytes, kStagedBytes, kDirectBytes};
 }  // namespace
 
 PairRun::PairRun(Core& core, PlanStore& plans, Sharing& sharing, int peer, bool receives)
-    : core_(core),
+    : CallRun(core, sharing),
       plans_(plans),
-      sharing_(sharing),
       tuner_(core.tuner_of_pair(peer)),
       peer_(peer),
-      receives_(receives),
-      space_(0),
-      rendezvous_(core, sharing),
-      visit_(core) {
+      receives_(receives) {
   const PairArea& theirs = core.view.pair(core.rank, peer);
   party_ = {peer, receives ? &theirs.send_board : &theirs.receive_board};
   const int members[2] = {receives ? peer : core.rank, receives ? core.rank : peer};
@@ -99,77 +93,30 @@ Status PairRun::start(const Choice& choice, Protocol protocol) {
   return {};
 }
 
-Progress PairRun::advance(int spins) {
-  core_.progress();
-  if (stage_ == Stage::kRunning) return finish_step(run_.advance(space_, spins));
-  if (stage_ == Stage::kIdle) return status_.ok() ? Progress::kDone : Progress::kFailed;
-  Result<bool> met = rendezvous_.advance(spins);
-  if (rendezvous_.disagrees()) return finish_step(Progress::kMismatch);
-  if (!met.ok()) return fail(core_.health->raise(met.status()));
-  if (!met.value()) return Progress::kBlocked;
-  const bool mapped = rendezvous_.all_shareable() || core_.same_process(peer_);
+Status PairRun::start_bulk() {
   BulkCall bulk;
   bulk.collective = Collective::kSendRecv;
   bulk.block_bytes = call_.count * size_of(call_.type);
-  bulk.access = core_.access_to(peer_, mapped);
+  bulk.access = core_.access_to(peer_, rendezvous_.all_shareable() || core_.same_process(peer_));
   Result<Candidate> candidate = tuner_.bulk(bulk);
-  if (!candidate.ok()) return fail(core_.health->raise(candidate.status()));
+  if (!candidate.ok()) return candidate.status();
   const Choice choice = tuner_.choice_of_bulk(candidate.value());
-  const bool direct = choice.algorithm->reach == Reach::kDirect;
+  if (choice.algorithm->reach != Reach::kDirect) return start(choice, kStaged);
+  if (Status s = visit_.begin(); !s.ok()) return s;
   const Announcement& theirs = rendezvous_.announcement(0);
-  if (direct) {
-    if (Status s = visit_.begin(); !s.ok()) return fail(std::move(s));
+  if (receives_) {
+    inputs_[0] = sharing_.place(peer_, theirs.input);
+  } else {
+    outputs_[1] = core_.elsewhere(peer_) ? host::Place{kPairMemory, host::kBehindPort}
+                                         : sharing_.place(peer_, theirs.output);
   }
-  if (core_.elsewhere(peer_)) {
-    outputs_[1] = receives_ ? outputs_[1] : host::Place{kPairMemory, host::kBehindPort};
-  } else if (direct) {
-    (receives_ ? inputs_[0] : outputs_[1]) =
-        sharing_.place(peer_, receives_ ? theirs.input : theirs.output);
-  }
-  if (Status s = start(choice, direct ? kDirect : kStaged); !s.ok())
-    return fail(core_.health->raise(s));
-  return finish_step(run_.advance(space_, spins));
+  return start(choice, kDirect);
 }
 
-Progress PairRun::finish_step(Progress progress) {
-  core_.progress();
-  switch (progress) {
-    case Progress::kBlocked:
-      return progress;
-    case Progress::kDone:
-      if (core_.ports && !core_.ports->flushed()) return Progress::kBlocked;
-      stage_ = Stage::kIdle;
-      visit_.end();
-      if (receives_ && core_.ports) core_.ports->forget(peer_);
-      return progress;
-    case Progress::kMismatch: {
-      Status s = disagreement();
-      if (s.ok()) {
-        s = Status::error(Code::kInvalidUsage, "{}: {}: rank {} sent another message",
-                          core_.health->who(), describe(record_), peer_);
-      }
-      return fail(core_.health->raise(s));
-    }
-    case Progress::kFailed:
-      break;
-  }
-  return fail(core_.health->raise(Status::error(
-      Code::kRemote, "{}: {}: the memory of rank {} (process {}) could not be reached: {}",
-      core_.health->who(), describe(record_), peer_, space_.error_pid(),
-      std::strerror(space_.error()))));
-}
-
-void PairRun::abandon() {
-  stage_ = Stage::kIdle;
-  visit_.end();
-  if (core_.ports) core_.ports->retract();
-}
-
-Progress PairRun::fail(Status status) {
-  abandon();
-  status_ = std::move(status);
-  stage_ = Stage::kIdle;
-  return Progress::kFailed;
+Status PairRun::mismatch() {
+  if (Status s = disagreement(); !s.ok()) return s;
+  return Status::error(Code::kInvalidUsage, "{}: {}: rank {} sent another message",
+                       core_.health->who(), describe(record_), peer_);
 }
 
 Status PairRun::disagreement() const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "base/hash.h"
 #include "fusion/geometry.h"
 #include "sync/counter.h"
 
@@ -146,12 +147,9 @@ std::string describe(const FusedDescription& d) {
 }
 
 uint64_t digest(const FusedDescription& d) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over the values' words, mixed
-  for (const int64_t value : shared_values(d)) {
-    hash = (hash ^ static_cast<uint64_t>(value)) * 0x100000001b3;
-    hash ^= hash >> 29;
-  }
-  return hash;
+  Hash hash;
+  for (const int64_t value : shared_values(d)) hash.number(value);
+  return hash.value();
 }
 
 std::string difference(int rank_a, const FusedDescription& a, int rank_b,

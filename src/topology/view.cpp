@@ -3,35 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <tuple>
 
+#include "base/hash.h"
+
 namespace tessera::topology {
 namespace {
-
-// FNV-1a, 64 bits: the same on every machine, as all input is text or fixed in width.
-class Hash {
- public:
-  void add(const std::string& text) {
-    for (const char c : text) byte(static_cast<unsigned char>(c));
-    byte(0);
-  }
-  void add(uint64_t number) {
-    for (int shift = 0; shift < 64; shift += 8) byte(static_cast<unsigned char>(number >> shift));
-  }
-  void add(int64_t number) { add(static_cast<uint64_t>(number)); }
-  void add(double number) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, &number, sizeof(bits));
-    add(bits);
-  }
-  uint64_t value() const { return value_; }
-
- private:
-  void byte(unsigned char b) { value_ = (value_ ^ b) * 0x100000001b3ULL; }
-  uint64_t value_ = 0xcbf29ce484222325ULL;
-};
 
 // Host, then nodes before links, then the kind.
 using PartKey = std::tuple<int, int, int>;
@@ -49,10 +27,8 @@ std::string plural(const char* noun, int host) {
 }
 
 void add_node(const Node& node, Hash& hash) {
-  hash.add(node.name);
-  hash.add(node.label);
-  hash.add(node.numa);
-  for (const double bandwidth : node.fan_out) hash.add(bandwidth);
+  hash.text(node.name).text(node.label).number(node.numa);
+  for (const double bandwidth : node.fan_out) hash.number(bandwidth);
 }
 
 }  // namespace
@@ -75,18 +51,15 @@ View view_of(const Graph& graph) {
     }
     // Both directions count as one
     if (link.reverse > static_cast<int>(i)) ++part.count;
-    part.hash.add(from.name);
-    part.hash.add(to.name);
-    part.hash.add(link.bandwidth);
-    part.hash.add(link.latency);
-    part.hash.add(static_cast<int64_t>(link.count));
+    part.hash.text(from.name).text(to.name);
+    part.hash.number(link.bandwidth).number(link.latency).number(link.count);
   }
   View view;
   Hash whole;
   for (auto& [key, part] : parts) {
     view.parts.push_back({part.name, part.count, part.hash.value()});
-    whole.add(part.name);
-    whole.add(part.hash.value());
+    whole.text(part.name);
+    whole.number(part.hash.value());
   }
   view.fingerprint = whole.value();
   return view;

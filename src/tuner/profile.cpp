@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/hash.h"
 #include "plan/json_tree.h"
 
 namespace tessera {
@@ -78,11 +79,7 @@ Result<Sample> parse_sample(const json& row, const std::string& source, const st
   return sample;
 }
 
-uint64_t hash_of(const std::string& text) {  // FNV-1a
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
-  return hash;
-}
+uint64_t hash_of(const std::string& text) { return Hash().bytes(text.data(), text.size()).value(); }
 
 std::string cpu_model() {
   std::ifstream info("/proc/cpuinfo");
