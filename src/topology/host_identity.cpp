@@ -52,9 +52,8 @@ std::string or_drawn(const std::string& text) { return text.empty() ? drawn_once
 std::string host_token(const std::string& proc) {
   utsname names{};
   const bool named = ::uname(&names) == 0;
-  return fmt::format("boot={};ipc={};pid={};name={}", or_drawn(boot_id(proc)),
-                     or_drawn(namespace_of(proc, "ipc")), or_drawn(namespace_of(proc, "pid")),
-                     named ? names.nodename : "");
+  return fmt::format("boot={};net={};name={}", or_drawn(boot_id(proc)),
+                     or_drawn(namespace_of(proc, "net")), named ? names.nodename : "");
 }
 
 }  // namespace tessera::topology

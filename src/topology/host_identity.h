@@ -3,11 +3,10 @@
 //
 // The token is compared as a whole. It names
 //   boot  the boot of the kernel: a random number drawn at boot, the same in all containers
-//   ipc   the IPC namespace, and
-//   pid   the PID namespace: without both, processes of one kernel cannot reach each other's memory
-//         (device and inode number of the namespace; both numbers are unique within one boot)
+//   net   the network namespace, to which the sockets belong over which processes pass memory to
+//         each other (device and inode number; unique within one boot)
 //
-// Equal tokens mean: same kernel, and its processes can see each other. Different tokens mean:
+// Equal tokens mean: same kernel, and its processes can share memory. Different tokens mean:
 // treat as different hosts, which is always right, if sometimes slower.
 //
 // Two hosts are never taken for one: a part that cannot be read (/proc masked, as by some
@@ -21,8 +20,7 @@
 
 namespace tessera::topology {
 
-// "boot=588aeed0-...;ipc=4:4026531839;pid=4:4026531836;name=node7". `proc` is where procfs is
-// mounted.
+// "boot=588aeed0-...;net=4:4026531839;name=node7". `proc` is where procfs is mounted.
 std::string host_token(const std::string& proc = "/proc");
 
 }  // namespace tessera::topology

@@ -35,7 +35,7 @@ TEST_P(Join, EveryRankLearnsAllMembersAndOneSecret) {
       const Member& member = membership.members[static_cast<size_t>(rank)];
       EXPECT_EQ(member.rank, rank);
       EXPECT_EQ(member.pid, ::getpid());
-      EXPECT_EQ(member.host, bootstrap::host_token());
+      EXPECT_EQ(member.host, bootstrap::describe_self(0).host);
       EXPECT_EQ(member.process, membership.members[0].process);
       EXPECT_EQ(member.socket_name, results[static_cast<size_t>(rank)].value().mailbox->name());
       sockets.insert(member.socket_name);

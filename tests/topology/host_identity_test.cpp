@@ -26,7 +26,7 @@ class HostToken : public ::testing::Test {
     fs::create_directories(proc_ / "self/ns");
     fs::create_directories(proc_ / "sys/kernel/random");
     boot("588aeed0-fda5-42df-be66-50e5155dc703");
-    for (const char* kind : {"ipc", "pid"}) std::ofstream(proc_ / "self/ns" / kind) << kind;
+    std::ofstream(proc_ / "self/ns/net") << "net";
   }
   void TearDown() override { fs::remove_all(proc_); }
   void boot(const std::string& id) {
@@ -39,7 +39,7 @@ class HostToken : public ::testing::Test {
 
 TEST_F(HostToken, IsTheSameForAllThatReadTheSame) {
   EXPECT_EQ(token(), token());
-  EXPECT_THAT(token(), HasSubstr("boot=588aeed0-fda5-42df-be66-50e5155dc703;ipc="));
+  EXPECT_THAT(token(), HasSubstr("boot=588aeed0-fda5-42df-be66-50e5155dc703;net="));
   EXPECT_THAT(token(), Not(HasSubstr("unknown")));
 }
 
@@ -52,7 +52,7 @@ TEST_F(HostToken, DiffersByBoot) {
 TEST_F(HostToken, DiffersByNamespace) {
   const std::string before = token();
   std::ofstream(proc_ / "self/ns/other") << "other";
-  fs::rename(proc_ / "self/ns/other", proc_ / "self/ns/ipc");
+  fs::rename(proc_ / "self/ns/other", proc_ / "self/ns/net");
   EXPECT_NE(token(), before);
 }
 
@@ -70,8 +70,7 @@ TEST_F(HostToken, OfAMaskedBootIdIsTheProcesssOwn) {
 
 TEST_F(HostToken, OfMaskedNamespacesIsTheProcesssOwn) {
   fs::remove_all(proc_ / "self");
-  EXPECT_THAT(token(), HasSubstr("ipc=unknown-"));
-  EXPECT_THAT(token(), HasSubstr("pid=unknown-"));
+  EXPECT_THAT(token(), HasSubstr("net=unknown-"));
 }
 
 // Tokens of a child; by exec, so that it is another process to the library.

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/keyed_hash.h"
+#include "topology/host_identity.h"
 
 namespace tessera::bootstrap {
 namespace {
@@ -41,14 +42,6 @@ void copy_host_name(char* out, size_t bytes) {
 
 }  // namespace
 
-uint64_t host_token() {
-  char boot[64] = {};
-  if (!read_start("/proc/sys/kernel/random/boot_id", boot, sizeof boot)) {
-    copy_host_name(boot, sizeof boot);
-  }
-  return short_hash(fmt::format("{} {}", boot, namespace_inode("/proc/self/ns/net")));
-}
-
 uint64_t own_pid_namespace() { return namespace_inode("/proc/self/ns/pid"); }
 
 uint64_t process_token(int pid, uint64_t pid_namespace, uint64_t start_time) {
@@ -78,7 +71,7 @@ Member describe_self(int rank, const std::string& host_id) {
   Member member;
   member.rank = rank;
   member.pid = ::getpid();
-  member.host = host_id.empty() ? host_token() : short_hash(host_id);
+  member.host = short_hash(host_id.empty() ? topology::host_token() : host_id);
   member.pid_namespace = own_pid_namespace();
   const std::optional<ProcessState> state = look_at_process(member.pid);
   member.process = process_token(member.pid, member.pid_namespace, state ? state->start_time : 0);

@@ -9,11 +9,6 @@
 
 namespace tessera::bootstrap {
 
-// Equal for processes that run under one kernel boot and in one network namespace (abstract sockets
-// belong to it). Host names do not count: containers of one host may have different ones, and hosts
-// equal ones.
-uint64_t host_token();
-
 uint64_t own_pid_namespace();
 
 // Names a process of one host for all time: pids are reused, pids with their start time are not.
@@ -28,7 +23,8 @@ struct ProcessState {
 // allocation.
 std::optional<ProcessState> look_at_process(int pid);
 
-// The calling process as `rank`; socket_name is left to the caller.
+// The calling process as `rank`; socket_name is left to the caller. `host_id` stands for the host,
+// if it is not empty (NCCL_HOSTID).
 Member describe_self(int rank, const std::string& host_id = "");
 
 }  // namespace tessera::bootstrap
