@@ -47,7 +47,7 @@ struct GatherEdge {
 void deliver(PlanBuilder& plan, const Exchange& exchange, const AlgorithmParams& params,
              const Slot& slot, int v) {
   int offset = 0;
-  for (const Run& run : cut_at_wrap(v + params.root, slot.chunks, params.ranks)) {
+  for (const BlockRun& run : cut_at_wrap(v + params.root, slot.chunks, params.ranks)) {
     StepRef step = plan.lane(params.root).copy(0, output(params.root, run.first), slot.ref(offset));
     step.span(run.count);
     if (offset == 0) exchange.await(step, slot);
@@ -141,7 +141,7 @@ class BinomialScatter {
     const std::vector<int> below = children(0, n_);
     for (size_t i = below.size(); i-- > 0;) {
       const int child = below[i];
-      for (const Run& run : cut_at_wrap(rank_of(child), subtree(child, n_), n_)) {
+      for (const BlockRun& run : cut_at_wrap(rank_of(child), subtree(child, n_), n_)) {
         const Slot& slot = put_slot(0, child, run.count);
         exchange_.fill(lane.copy(0, slot.ref(), input(root_, run.first)).span(run.count), slot);
       }

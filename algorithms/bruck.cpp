@@ -34,7 +34,7 @@ void all_gather_round(PlanBuilder& plan, Exchange& exchange, int n, int distance
   for (int rank = 0; rank < n; ++rank) {
     const int to = wrap(rank - distance, n);
     LaneRef lane = plan.lane(rank);
-    for (const Run& run : cut_at_wrap(rank, count, n)) {
+    for (const BlockRun& run : cut_at_wrap(rank, count, n)) {
       const Slot slot = exchange.slot(rank, to, run.count);
       StepRef step = distance == 1
                          ? lane.copy(0, {slot.ref(), output(rank, rank)}, input(rank, 0))
@@ -44,7 +44,7 @@ void all_gather_round(PlanBuilder& plan, Exchange& exchange, int n, int distance
     }
   }
   for (int rank = 0; rank < n; ++rank) {
-    const std::vector<Run> runs = cut_at_wrap(rank + distance, count, n);
+    const std::vector<BlockRun> runs = cut_at_wrap(rank + distance, count, n);
     for (size_t i = 0; i < runs.size(); ++i) {
       const Slot& slot = incoming[rank][i];
       StepRef step = plan.lane(rank).copy(0, output(rank, runs[i].first), slot.ref());

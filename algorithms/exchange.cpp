@@ -50,10 +50,10 @@ Plan alone(const char* name, Collective collective, const AlgorithmParams& param
   return std::move(plan).build();
 }
 
-std::vector<Run> cut_at_wrap(int first, int count, int ranks) {
+std::vector<BlockRun> cut_at_wrap(int first, int count, int ranks) {
   first = wrap(first, ranks);
   const int head = std::min(count, ranks - first);
-  std::vector<Run> runs;
+  std::vector<BlockRun> runs;
   if (head > 0) runs.push_back({first, head});
   if (count > head) runs.push_back({0, count - head});
   return runs;

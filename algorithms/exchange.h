@@ -83,11 +83,11 @@ inline Ref output(int rank, int chunk) { return {rank, Buffer::kOutput, chunk}; 
 Plan alone(const char* name, Collective collective, const AlgorithmParams& params);
 
 // A run of blocks of a ring of `ranks` blocks, cut where it wraps.
-struct Run {
+struct BlockRun {
   int first = 0;
   int count = 0;
 };
-std::vector<Run> cut_at_wrap(int first, int count, int ranks);
+std::vector<BlockRun> cut_at_wrap(int first, int count, int ranks);
 
 // How many programs a builder of a plan that rotates has to fill.
 inline int programs(const AlgorithmParams& params) { return params.first_only ? 1 : params.ranks; }

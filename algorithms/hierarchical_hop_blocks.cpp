@@ -24,13 +24,14 @@ constexpr const char* kName = "hierarchical-hop";
 
 // A host's runs of blocks at one receiver.
 struct Parcel {
-  std::vector<Run> runs;
+  std::vector<BlockRun> runs;
   std::vector<Slot> slots;  // one for each run
 };
 
 Parcel parcel(Exchange& exchange, const Hosts& hosts, int host, int from, int to) {
   Parcel parcel{hosts.runs(host), {}};
-  for (const Run& run : parcel.runs) parcel.slots.push_back(exchange.slot(from, to, run.count));
+  for (const BlockRun& run : parcel.runs)
+    parcel.slots.push_back(exchange.slot(from, to, run.count));
   return parcel;
 }
 
@@ -100,7 +101,7 @@ void gather_near(PlanBuilder& plan, const Exchange& exchange, const Hosts& hosts
 void send_across(PlanBuilder& plan, const Exchange& exchange, const Hosts& hosts,
                  const Gathering& slots, int host) {
   const int leader = hosts.leader(host), h = hosts.count();
-  const std::vector<Run> runs = hosts.runs(host);
+  const std::vector<BlockRun> runs = hosts.runs(host);
   for (size_t i = 0; i < runs.size(); ++i) {
     std::vector<Ref> dsts;
     for (int s = 1; s < h; ++s) dsts.push_back(slots.across[host][(host + s) % h].slots[i].ref());
@@ -181,7 +182,7 @@ void send_sums(PlanBuilder& plan, const Exchange& exchange, const Hosts& hosts,
 void complete_run(PlanBuilder& plan, const Exchange& exchange, const Hosts& hosts,
                   const Scattering& slots, int host, size_t i) {
   const int leader = hosts.leader(host);
-  const Run run = hosts.runs(host)[i];
+  const BlockRun run = hosts.runs(host)[i];
   for (int j = 0; j < run.count; ++j) {
     const int owner = run.first + j;
     std::vector<const Slot*> from;

@@ -49,11 +49,12 @@ class HostPair {
         others_(followers(hosts, from)) {
     const int sender = hosts.leader(from), receiver = hosts.leader(to);
     for (const int rank : others_) {
-      for (const Run& run : runs_) collected_.push_back(exchange.slot(rank, sender, run.count));
+      for (const BlockRun& run : runs_)
+        collected_.push_back(exchange.slot(rank, sender, run.count));
     }
     if (!others_.empty())
       rows_ = exchange.slot(sender, receiver, hosts.size(to) * static_cast<int>(others_.size()));
-    for (const Run& run : runs_) own_.push_back(exchange.slot(sender, receiver, run.count));
+    for (const BlockRun& run : runs_) own_.push_back(exchange.slot(sender, receiver, run.count));
     for (const int owner : followers(hosts, to)) {
       for (size_t row = 0; row < hosts.ranks[from].size(); ++row)
         handed_.push_back(exchange.slot(receiver, owner));
@@ -131,8 +132,8 @@ class HostPair {
   const Exchange& exchange_;
   const Hosts& hosts_;
   int from_, to_;
-  std::vector<Run> runs_;    // of the receiving host's ranks
-  std::vector<int> others_;  // the sending host's ranks without its leader
+  std::vector<BlockRun> runs_;  // of the receiving host's ranks
+  std::vector<int> others_;     // the sending host's ranks without its leader
   std::vector<Slot> collected_, own_, handed_;
   Slot rows_;
 };
@@ -246,7 +247,7 @@ Plan hierarchical_hop_scatter(const AlgorithmParams& params) {
   };
   for (int s = 1; s < hosts.count(); ++s) {
     const int host = (home + s) % hosts.count(), leader = hosts.leader(host);
-    for (const Run& run : hosts.runs(host)) {
+    for (const BlockRun& run : hosts.runs(host)) {
       const Slot slot = exchange.slot(root, leader, run.count);
       StepRef put = at_root.copy(0, slot.ref(), input(root, run.first)).span(run.count);
       exchange.fill(put, slot);

@@ -11,8 +11,8 @@ int Hosts::largest() const {
   return static_cast<int>(most);
 }
 
-std::vector<Run> Hosts::runs(int host) const {
-  std::vector<Run> runs;
+std::vector<BlockRun> Hosts::runs(int host) const {
+  std::vector<BlockRun> runs;
   for (const int rank : ranks[host]) {
     if (!runs.empty() && runs.back().first + runs.back().count == rank) {
       ++runs.back().count;

@@ -24,7 +24,7 @@ struct Hosts {
   bool leads(int rank) const { return leader(of[rank]) == rank; }
   int largest() const;  // ranks of the largest host
   // The ranks of a host as runs of consecutive numbers.
-  std::vector<Run> runs(int host) const;
+  std::vector<BlockRun> runs(int host) const;
 };
 
 // Without a layout all ranks are on one host.

@@ -47,7 +47,7 @@ struct Core {
   SegmentView view;
   std::unique_ptr<Health> health;
   std::unique_ptr<FdMailbox> mailbox;
-  std::vector<Way> ways;                            // by rank
+  std::vector<MemberWay> ways;                      // by rank
   std::vector<Fd> pokes;                            // what ways[].poke name
   std::shared_ptr<const emulated::Links> emulated;  // null: links are what they are
   std::vector<Doorbell*> doorbells;                 // by rank, for what emulates them

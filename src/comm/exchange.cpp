@@ -13,16 +13,16 @@ uint64_t occasion_of(std::span<const int> members, const char* what) {
 
 }  // namespace
 
-Status Exchange::gather(std::span<const int> members, const void* mine, void* all, size_t bytes,
-                        const char* what, Deadline deadline) {
+Status SetupExchange::gather(std::span<const int> members, const void* mine, void* all,
+                             size_t bytes, const char* what, Deadline deadline) {
   const auto inside = core_.enter();
   const Status status = gather_inside(members, mine, all, bytes, what, deadline);
   if (core_.ports && !core_.health->good()) core_.ports->spread_error();
   return status;
 }
 
-Status Exchange::gather_inside(std::span<const int> members, const void* mine, void* all,
-                               size_t bytes, const char* what, Deadline deadline) {
+Status SetupExchange::gather_inside(std::span<const int> members, const void* mine, void* all,
+                                    size_t bytes, const char* what, Deadline deadline) {
   const uint64_t occasion = occasion_of(members, what);
   for (const int peer : members) {
     if (peer == core_.rank) continue;
@@ -65,7 +65,7 @@ Status Exchange::gather_inside(std::span<const int> members, const void* mine, v
 }
 
 // After a failure: messages that were not taken would be taken for those of a later try.
-void Exchange::revoke(std::span<const int> members) {
+void SetupExchange::revoke(std::span<const int> members) {
   const auto inside = core_.enter();
   for (const int peer : members) {
     if (peer == core_.rank) continue;
@@ -76,8 +76,8 @@ void Exchange::revoke(std::span<const int> members) {
   }
 }
 
-Status Exchange::await(const Counter& counter, uint64_t target, int peer, const char* what,
-                       Deadline deadline) {
+Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, const char* what,
+                            Deadline deadline) {
   Idle idle(core_.yields);
   core_.progress();
   for (int i = 0; i < core_.spins; ++i) {

@@ -16,15 +16,15 @@
 
 namespace tessera {
 
-class Exchange {
+class SetupExchange {
  public:
-  explicit Exchange(Core& core) : core_(core), posted_(core.set_up), taken_(core.set_up) {
+  explicit SetupExchange(Core& core) : core_(core), posted_(core.set_up), taken_(core.set_up) {
     posted_.resize(core.ranks);
     taken_.resize(core.ranks);
   }
 
   // Messages exchanged with each peer so far (as many each way once all_gather is over): where a
-  // later Exchange goes on.
+  // later SetupExchange goes on.
   const std::vector<uint64_t>& counts() const { return posted_; }
 
   // Gives `mine` to every member and returns what each gave, by position in `members` (sorted

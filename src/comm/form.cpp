@@ -159,7 +159,7 @@ Status make_tuners(Core& core) {
   return {};
 }
 
-Status probe_machine(Core& core, Exchange& exchange, Deadline deadline) {
+Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
   static uint64_t word = cma::kProbeWord;  // written only with its own value, by peers
   std::vector<int> everyone(core.ranks);
   for (int rank = 0; rank < core.ranks; ++rank) everyone[rank] = rank;
@@ -247,7 +247,7 @@ Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOp
   }
   core->health = std::make_unique<Health>(core->view, rank, core->ranks, options.name,
                                           std::move(liveness).value(), core->ports.get());
-  Exchange exchange(*core);
+  SetupExchange exchange(*core);
   if (Status s = probe_machine(*core, exchange, deadline); !s.ok()) return s;
   core->set_up = exchange.counts();
   log::info(rank, "Init COMPLETE: rank {} of {}{}, {}", rank, core->ranks,

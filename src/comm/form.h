@@ -19,8 +19,8 @@ Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOp
 
 // A communicator among `members` (ranks of `parent`, in the order of their new ranks) of which the
 // own rank is one. `exchange` is the parent's.
-class Exchange;
-Result<std::unique_ptr<Core>> form_child(Core& parent, Exchange& exchange,
+class SetupExchange;
+Result<std::unique_ptr<Core>> form_child(Core& parent, SetupExchange& exchange,
                                          const std::vector<int>& members, const char* what,
                                          const CommOptions& options, Deadline deadline);
 

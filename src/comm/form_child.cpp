@@ -53,7 +53,7 @@ Member child_member(const Member& in_parent, const ChildHello& hello) {
 
 }  // namespace
 
-Result<std::unique_ptr<Core>> form_child(Core& parent, Exchange& exchange,
+Result<std::unique_ptr<Core>> form_child(Core& parent, SetupExchange& exchange,
                                          const std::vector<int>& members, const char* what,
                                          const CommOptions& options, Deadline deadline) {
   Result<std::unique_ptr<FdMailbox>> mailbox = FdMailbox::create();

@@ -45,7 +45,7 @@ class HostCommunicator final : public Communicator {
   PairRun& pair(int peer, bool receives);
   // For fused operators.
   PlanStore& plans() { return plans_; }
-  Exchange& exchange() { return exchange_; }
+  SetupExchange& exchange() { return exchange_; }
   Deadline deadline() const { return Deadline::after(options_.config.timeout); }
   Batch& batch() { return batch_; }
 
@@ -54,7 +54,7 @@ class HostCommunicator final : public Communicator {
 
   std::unique_ptr<Core> core_;
   CommOptions options_;
-  Exchange exchange_;
+  SetupExchange exchange_;
   Sharing sharing_;
   PlanStore plans_;
   CollectiveRun collective_;

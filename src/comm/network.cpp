@@ -71,7 +71,7 @@ size_t emulation_bytes(const Core& core) {
 }
 
 void open_emulated_ports(Core& core) {
-  for (const Way& way : core.ways) core.doorbells.push_back(way.doorbell);
+  for (const MemberWay& way : core.ways) core.doorbells.push_back(way.doorbell);
   std::byte* shared = core.view.arena(0) + core.view.arena_bytes() * core.ranks;
   core.ports->set_engine(
       emulated::make_engine(core.emulated, core.rank, shared, core.doorbells, *core.ports));

@@ -47,7 +47,7 @@ class PairRun final : public CallRun {
   std::byte* regions_[kProtocols][2] = {};
   bool committed_[kProtocols] = {};
   host::Place inputs_[2], outputs_[2];
-  Way ways_[2];
+  MemberWay ways_[2];
 };
 
 }  // namespace tessera

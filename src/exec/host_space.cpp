@@ -26,13 +26,13 @@ void HostSpace::reserve(uint32_t max_operands) {
 
 void HostSpace::post(uint16_t member, const void* counter, PortSignal::Kind kind, uint64_t value,
                      uint64_t fingerprint) {
-  const Way& way = ways_[member];
+  const MemberWay& way = ways_[member];
   const auto position = static_cast<uint64_t>(static_cast<const std::byte*>(counter) - way.base);
   way.port->signal({position, value, fingerprint, kind});
 }
 
 void HostSpace::put(uint16_t member, const void* data, Place dst, size_t bytes) {
-  const Way& way = ways_[member];
+  const MemberWay& way = ways_[member];
   const auto* from = static_cast<const std::byte*>(data);
   if (dst.pid == host::kBehindPort) {
     // A user's input does not change before the run is over, and that is when all has left: it is

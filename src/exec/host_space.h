@@ -27,7 +27,7 @@ struct Reduction {
 // How a member's memory is written. With a port: the interpreter works on memory of this process
 // that stands for the member's (a shadow, or the same memory where the port only delays signals),
 // and what changes there goes through the port.
-struct Way {
+struct MemberWay {
   Doorbell* doorbell = nullptr;
   int poke = -1;              // descriptor that wakes the member where its doorbell cannot
   Port* port = nullptr;       // null: loads and stores reach the member
@@ -45,7 +45,7 @@ class HostSpace {
 
   // Before each run. `ways`: per member; `ported`: some have ports. `streamed_from`: copies of so
   // many bytes are written past the caches.
-  void bind(const Way* ways, bool ported, const Reduction& reduction, uint32_t element_bytes,
+  void bind(const MemberWay* ways, bool ported, const Reduction& reduction, uint32_t element_bytes,
             size_t streamed_from) {
     ways_ = ways;
     ported_ = ported;
@@ -114,7 +114,7 @@ class HostSpace {
   bool move(Place dst, Place src, size_t bytes);
   bool scaled(const Operands<Place>& operands) const;
 
-  const Way* ways_ = nullptr;
+  const MemberWay* ways_ = nullptr;
   bool ported_ = false;
   Reduction reduction_;
   uint32_t element_bytes_ = 1;

@@ -26,7 +26,7 @@ MatrixSpace::MatrixSpace(const FusedDescription& description, uint32_t max_opera
       srcs_(max_operands),
       scales_(max_operands) {}
 
-void MatrixSpace::bind(const Way* ways, bool ported, const Reduction& reduction) {
+void MatrixSpace::bind(const MemberWay* ways, bool ported, const Reduction& reduction) {
   HostSpace::bind(ways, ported, reduction, static_cast<uint32_t>(element_bytes_), kNeverStreamed);
   reduction_ = reduction;
 }

@@ -34,7 +34,7 @@ class MatrixSpace : public HostSpace {
 
   MatrixSpace(const FusedDescription& description, uint32_t max_operands);
 
-  void bind(const Way* ways, bool ported, const Reduction& reduction);
+  void bind(const MemberWay* ways, bool ported, const Reduction& reduction);
 
   Place place(void* pointer) const { return {nullptr, reinterpret_cast<uintptr_t>(pointer)}; }
   Place* places() { return places_.data(); }

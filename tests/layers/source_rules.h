@@ -38,6 +38,13 @@ std::string without_comments(std::string_view text, bool keep_literals);
 // apply.
 std::vector<Finding> check_file(const std::string& path, std::string_view text);
 
+// A type with a name of its own, defined at namespace scope.
+struct Definition {
+  std::string name;  // "tessera::tcp::Engine"
+  int line;
+};
+std::vector<Definition> types_defined(std::string_view text);
+
 // The sources below `root`, in the order of their paths, that rules apply to.
 std::vector<std::filesystem::path> source_files(const std::filesystem::path& root);
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <sstream>
 
@@ -35,6 +36,34 @@ TEST(SourceRules, TheTreeKeepsThem) {
   const std::vector<fs::path> files = source_files(kRoot);
   ASSERT_THAT(files, Contains(fs::path("src/base/status.h")));
   for (const fs::path& file : files) EXPECT_EQ(findings(file.string(), read(kRoot / file)), "");
+}
+
+TEST(SourceRules, NoTwoFilesOfTheLibraryDefineATypeOfOneName) {
+  std::map<std::string, std::string> first;
+  for (const fs::path& file : source_files(kRoot)) {
+    const std::string name = file.string();
+    if (!name.starts_with("src/") && !name.starts_with("algorithms/") &&
+        !name.starts_with("transports/"))
+      continue;
+    if (name.starts_with("src/exec/device_check/")) continue;  // programs of their own
+    for (const Definition& type : types_defined(read(kRoot / file))) {
+      const auto [at, fresh] = first.try_emplace(type.name, name);
+      EXPECT_TRUE(fresh || at->second == name)
+          << type.name << " is defined in " << at->second << " and in " << name << ":" << type.line;
+    }
+  }
+  EXPECT_TRUE(first.contains("tessera::Plan"));
+}
+
+TEST(SourceRules, TypesAreFoundByTheirFullNames) {
+  const std::vector<Definition> found = types_defined(
+      "namespace a {\nstruct B;\nnamespace {\nstruct Own { int x; };\n}  // namespace\n"
+      "class C final : public D {\n  struct Inner {\n  };\n};\nstruct alignas(64) E { int y; };\n"
+      "struct C::Hidden {\n};\nvoid f() {\n  struct Local {\n  };\n}\n}\n"
+      "namespace a::b {\nenum class F : int { kOne };\n// struct G {\n}\n");
+  std::vector<std::string> names;
+  for (const Definition& type : found) names.push_back(type.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"a::C", "a::E", "a::b::F"}));
 }
 
 // The table of the architecture document names layers from the ground up, as the rules order them.
