@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Compares tessera with Open MPI over host memory: every collective, sizes from 8 B to 64 MiB in powers of 4, fp32.
 #
-#   perf/compare.sh [--quick] [--ranks "2 4"] [--out DIR] [--build DIR] [--collectives "all_reduce ..."]
+#   perf/compare.sh [--quick] [--network] [--ranks "2 4"] [--out DIR] [--build DIR] [--collectives "all_reduce ..."]
 #
 #   --quick        sizes by powers of 16 and up to 4 MiB
+#   --network      between two hosts, played by network namespaces that a veth pair joins, over TCP (needs root and iproute2):
+#                  against Open MPI's tcp transport, and, with iperf3 and perf/ping_pong, against what the network makes possible
 #   --ranks        rank counts (2 4)
 #   --out          where raw rows (CSV) and logs go (build/perf)
 #   --build        build folder that holds the perf programs (build/release)
-#   --collectives  which (all_reduce reduce_scatter all_gather alltoall broadcast reduce gather scatter sendrecv)
+#   --collectives  which (with --network: all_reduce all_gather reduce_scatter alltoall; else all_reduce reduce_scatter all_gather alltoall broadcast reduce gather scatter sendrecv)
 #
 # Prints one line per collective and rank count: the geometric mean of ratio = MPI time / tessera time (> 1: tessera is faster),
 # out-of-place and in-place, and the worst point. Exit status 1 when a result was wrong or a run failed.
@@ -21,10 +23,11 @@
 set -u -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
-ranks_list="2 4"
+ranks_list=
 out=build/perf
 build=build/release
-collectives="all_reduce reduce_scatter all_gather alltoall broadcast reduce gather scatter sendrecv"
+collectives=
+network=false
 last=64M
 factor=4
 
@@ -34,6 +37,7 @@ needs_value() { [ $# -ge 2 ] || { echo "compare.sh: $1 needs a value" >&2; exit 
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) last=4M factor=16 ;;
+    --network) network=true ;;
     --ranks) needs_value "$@"; ranks_list=$2; shift ;;
     --out) needs_value "$@"; out=$2; shift ;;
     --build) needs_value "$@"; build=$2; shift ;;
@@ -46,6 +50,16 @@ done
 
 command -v mpirun > /dev/null || { echo "compare.sh: mpirun is missing (Debian: openmpi-bin)" >&2; exit 1; }
 mkdir -p "$out" || exit 1
+if $network; then
+  : "${collectives:=all_reduce all_gather reduce_scatter alltoall}" "${ranks_list:=2}"
+  . perf/network.sh
+else
+  : "${collectives:=all_reduce reduce_scatter all_gather alltoall broadcast reduce gather scatter sendrecv}" "${ranks_list:=2 4}"
+fi
+# The command that starts a number of ranks.
+launcher() {
+  if $network; then network_launcher "$1"; else launch=(mpirun -n "$1"); fi
+}
 rm -f "$out"/*.part.csv
 cores=$(nproc)
 rows=$out/compare.csv
@@ -55,7 +69,9 @@ failed=0
 measure() {
   local program=$1 name=$2-$3-$4 ranks=$3
   shift 4
-  local launch=(mpirun -n "$ranks" "$@")
+  local launch
+  launcher "$ranks"
+  launch+=("$@")
   [ "$(id -u)" -ne 0 ] || launch+=(--allow-run-as-root)
   [ "$ranks" -le "$cores" ] || launch+=(--oversubscribe)
   # -b is per rank count: collectives that deal blocks of at least 16 bytes start at 16 bytes per rank.
@@ -123,5 +139,6 @@ awk -F, '
   }
   function mean(id) { return points[id] ? sprintf("%.2f", exp(logs[id] / points[id])) : "N/A" }
 ' "$rows" | tee "$out/compare.txt"
+$network && network_limits
 echo "Ratio = MPI time / tessera time, geometric means over all sizes. Rows: $rows"
 exit $failed

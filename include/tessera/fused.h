@@ -100,7 +100,27 @@ ncclResult_t tsrFusedQuery(tsrFused_t op);
  * look when a chunk is complete; a power of two (default 16). Not while tiles are reported. */
 ncclResult_t tsrFusedSetBudget(tsrFused_t op, int share, int every);
 
-/* What the operator is and who waits for what, as text. At most `bytes` bytes, ended by a zero. */
+/* What a launch costs by the library's model, and whether fusing pays: the plan is walked over the
+ * links as they are described (emulated ones), taken to be (between hosts) or as fast as memory. */
+typedef struct tsrFusedCosts {
+  double fused_us;      /* kernels and collective at once */
+  double in_order_us;   /* the same, if tiles are made from the first to the last on all ranks */
+  double collective_us; /* the best collective alone */
+  double unfused_us;    /* one after the other */
+  int32_t fuse;         /* 1: fusing is faster, by more than tiles may cost a kernel (3 %) */
+  int32_t reserved;
+  /* Bytes that this rank's memory reads and writes in a launch, stored tiles included. `merged`: if
+   * memory added what is written to it, as T3 counts. */
+  uint64_t read_bytes, written_bytes;
+  uint64_t merged_read_bytes, merged_written_bytes;
+} tsrFusedCosts_t;
+
+/* produce_us: of the kernel that makes the input; consume_us: of the one that uses the output; 0
+ * without. Ranks that pass the same get the same times. Takes some milliseconds; local. */
+ncclResult_t tsrFusedEstimate(tsrFused_t op, double produce_us, double consume_us,
+                              tsrFusedCosts_t* costs);
+
+/* What the operator is, what fusing gains and who waits for what, as text. At most `bytes` bytes, ended by a zero. */
 ncclResult_t tsrFusedExplain(tsrFused_t op, char* text, size_t bytes);
 
 #ifdef __cplusplus

@@ -38,6 +38,22 @@ typedef struct tsrGemm* tsrGemm_t;
 ncclResult_t tsrGemmCreate(ncclComm_t comm, int threads, tsrGemm_t* gemm);
 ncclResult_t tsrGemmDestroy(tsrGemm_t gemm);
 
+/* Whether products are fused with their collective. */
+typedef enum {
+  /* The default: the first six calls of a shape try both, in the order that a model proposes
+   * (tsrFusedEstimate), and later calls run what was faster on the slowest rank. */
+  tsrGemmChoose = 0,
+  tsrGemmFuse = 1,
+  /* The product over the whole matrix, then the NCCL call; where the matrices lie as that takes
+   * them: rows without gaps, as many for each rank. Elsewhere products are always fused. */
+  tsrGemmDoNotFuse = 2
+} tsrGemmFusing_t;
+
+/* The same on all ranks, between the same calls. */
+ncclResult_t tsrGemmSetFusing(tsrGemm_t gemm, tsrGemmFusing_t fusing);
+/* Whether the latest product was fused. */
+ncclResult_t tsrGemmFused(tsrGemm_t gemm, int* fused);
+
 /* A product. Transposed: op(X) is the transpose of what is stored. ld: elements from one row
  * (column major: column) of what is stored to the next. */
 typedef struct tsrGemmProblem {

@@ -1,203 +1,115 @@
-// Fused matrix products against their unfused pairs, side by side: ranks are threads of this
-// process, each multiplies on one core.
+// Fused products against their unfused pairs, side by side, in one process whose threads are ranks.
 //
-//   fused_gemm_perf [ranks [repetitions]]      default 2 and 7
+// A cell is a product (of T3's sub-layers, scaled down), a number of ranks and a speed of the links,
+// which are emulated (docs/emulated.md): t/g is the time of a transfer of a rank's share of rows over
+// the time to compute it. Each cell has these rows:
 //
-// A line for each shape (of one rank's product, m x n x k, float32) and kind; times in microseconds,
-// medians over repetitions of the slowest rank:
-//   gemm        OpenBLAS over the whole matrix
-//   coll        the collective alone, on what the product left in the caches
-//   unfused     the one, then the other
-//   fused       tsrGemmReduceScatter, tsrGemmAllReduce, tsrAllGatherGemm
-//   ratio       unfused / fused; "loses" below 1
-//   reached     the larger of gemm and coll, which no overlap can beat by much, over fused
-// The last line has the geometric means. With TESSERA_EMULATE (docs/emulated.md) the links are
-// emulated.
+//   reduce-scatter   product, then reduce-scatter; fused: both at once
+//   sub-layer        ... and an all-gather after it, in both cases (T3's metric)
+//   chain            ... and a product of what was gathered; fused: all of it at once
+//   library's        tsrGemmReduceScatter, which decides by itself; against the unfused pair
+//   no stagger, no arrival, no budget     the reduce-scatter without one of fusion's parts
+//
+// Columns: times in us, medians of the slowest rank; ratio: unfused / fused; ideal: in closed form
+// (perf/fused/ideal.h); reached: ideal / fused; model: tsrFusedEstimate's time; read, written: bytes
+// of a rank's memory in a launch, counted in the plan.
+//
+// With --timer the product is a timer, so that ranks without a core of their own keep the schedule.
 #include <cblas.h>
-#include <nccl.h>
-#include <tessera/gemm.h>
 
-#include <algorithm>
-#include <barrier>
-#include <chrono>
-#include <cmath>
+#include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
-#include <functional>
-#include <string>
-#include <thread>
-#include <vector>
+
+#include "fused/table.h"
 
 namespace {
 
-enum class Kind { kReduceScatter, kAllReduce, kAllGather };
-constexpr Kind kKinds[] = {Kind::kReduceScatter, Kind::kAllReduce, Kind::kAllGather};
-const char* name_of(Kind kind) {
-  switch (kind) {
-    case Kind::kReduceScatter:
-      return "gemm + reduce-scatter";
-    case Kind::kAllReduce:
-      return "gemm + all-reduce";
-    case Kind::kAllGather:
-      return "all-gather + gemm";
-  }
-  return "";
-}
+using namespace perf::fused;
 
-struct Shape {
-  int64_t m, n, k;
-};
-constexpr Shape kShapes[] = {{1024, 1024, 64},  {1024, 1024, 128}, {1024, 1024, 256},
-                             {1024, 1024, 512}, {2048, 1024, 64},  {2048, 1024, 256},
-                             {512, 4096, 128},  {512, 4096, 512}};
-
-void check(ncclResult_t result, const char* text) {
-  if (result == ncclSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", ncclGetErrorString(result), text);
-  std::exit(1);
-}
-
-// One rank's buffers and calls.
-class Rank {
- public:
-  Rank(ncclComm_t comm, int ranks, const Shape& s, Kind kind)
-      : comm_(comm),
-        s_(s),
-        kind_(kind),
-        own_((s.m + ranks - 1) / ranks),
-        a_(static_cast<size_t>(own_ * ranks * s.k), 1.0F),
-        b_(static_cast<size_t>(s.k * s.n), 1.0F),
-        c_(static_cast<size_t>(own_ * ranks * s.n)),
-        gathered_(a_.size()),
-        parts_(c_.size()) {
-    check(tsrGemmCreate(comm, 1, &gemm_), tsrGemmGetLastError());
-  }
-  ~Rank() { check(tsrGemmDestroy(gemm_), tsrGemmGetLastError()); }
-  Rank(const Rank&) = delete;
-  Rank& operator=(const Rank&) = delete;
-
-  void multiply() {
-    const float* a = kind_ == Kind::kAllGather ? gathered_.data() : a_.data();
-    float* c = kind_ == Kind::kReduceScatter ? parts_.data() : c_.data();
-    const auto m = static_cast<int>(s_.m), n = static_cast<int>(s_.n), k = static_cast<int>(s_.k);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a, k, b_.data(), n, 0, c, n);
-  }
-  void communicate() {
-    const auto share = static_cast<size_t>(own_);
-    const auto n = static_cast<size_t>(s_.n), k = static_cast<size_t>(s_.k);
-    ncclResult_t result = ncclSuccess;
-    switch (kind_) {
-      case Kind::kReduceScatter:
-        result = ncclReduceScatter(parts_.data(), c_.data(), share * n, ncclFloat, ncclSum, comm_,
-                                   nullptr);
-        break;
-      case Kind::kAllReduce:
-        result = ncclAllReduce(c_.data(), c_.data(), static_cast<size_t>(s_.m) * n, ncclFloat,
-                               ncclSum, comm_, nullptr);
-        break;
-      case Kind::kAllGather:
-        result = ncclAllGather(a_.data(), gathered_.data(), share * k, ncclFloat, comm_, nullptr);
-        break;
-    }
-    check(result, ncclGetLastError(nullptr));
-  }
-  void unfused() {
-    if (kind_ == Kind::kAllGather) communicate();
-    multiply();
-    if (kind_ != Kind::kAllGather) communicate();
-  }
-  void fused() {
-    tsrGemmProblem_t p = TSR_GEMM_PROBLEM_INITIALIZER;
-    p.m = s_.m;
-    p.n = p.ldb = p.ldc = s_.n;
-    p.k = p.lda = s_.k;
-    p.a = a_.data();
-    p.b = b_.data();
-    p.c = c_.data();
-    const auto function = kind_ == Kind::kReduceScatter ? tsrGemmReduceScatter
-                          : kind_ == Kind::kAllReduce   ? tsrGemmAllReduce
-                                                        : tsrAllGatherGemm;
-    check(function(gemm_, &p), tsrGemmGetLastError());
-  }
-
- private:
-  ncclComm_t comm_;
-  Shape s_;
-  Kind kind_;
-  int64_t own_;
-  std::vector<float> a_, b_, c_, gathered_, parts_;
-  tsrGemm_t gemm_ = nullptr;
+struct Options {
+  std::vector<int> ranks = {2};
+  std::vector<double> ratios = {0.25, 0.5, 1, 2, 3};
+  std::string products;
+  double gflop = 1;
+  bool timer = false, host_timer = false, direct = false, drive = false;
+  double timer_us = 40'000;
+  int chunks = 0;
+  std::string json;
+  CellOptions cell;
 };
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+Options parse(int argc, char** argv) {
+  Options o;
+  CLI::App app("Fused matrix products against unfused ones, over emulated links.");
+  app.add_option("--ranks", o.ranks, "numbers of ranks (2)")->delimiter(',');
+  app.add_option("--ratios", o.ratios,
+                 "communication to computing, t/g (0.25,0.5,1,2,3); 0: links as they are")
+      ->delimiter(',');
+  app.add_option("--products", o.products, "only those with this in their name, as gpt-3 or FC-2");
+  app.add_option("--gflop", o.gflop, "of a product (1)")->check(CLI::PositiveNumber);
+  app.add_flag("--timer", o.timer, "the product is a timer that goes on while tiles are reported");
+  app.add_flag("--host-timer", o.host_timer, "the product is a timer that stands still meanwhile");
+  app.add_option("--timer-us", o.timer_us, "of a timed product (40000)")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--direct", o.direct, "chunks go straight to their owner, not round the ring");
+  app.add_flag("--drive", o.drive, "a thread of its own moves data, also with real products");
+  app.add_option("--chunks", o.chunks, "per rank; 0: the library chooses (0)")
+      ->check(CLI::Range(0, 64));
+  app.add_flag("--ablations", o.cell.ablations, "also without stagger, arrival, budget");
+  app.add_option("--repetitions", o.cell.repetitions, "(5)")->check(CLI::Range(1, 1000));
+  app.add_option("--latency", o.cell.latency_us, "of emulated links, us (10)");
+  app.add_option("--json", o.json, "writes the table to this file, too");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    std::exit(app.exit(e));
+  }
+  return o;
 }
 
-struct Times {
-  double gemm, collective, unfused, fused;
-};
+Setup setup_of(const Options& o, const Product& product, int ranks) {
+  Setup setup;
+  setup.product = product;
+  setup.ranks = ranks;
+  setup.engine = o.timer ? Engine::kDeviceTimer : o.host_timer ? Engine::kHostTimer : Engine::kBlas;
+  setup.compute_us = o.timer_us;
+  setup.map = o.direct ? tsrMapDirect : tsrMapRing;
+  setup.chunks = o.chunks;
+  setup.drive = o.drive || o.timer;
+  setup.operators = setup.engine == Engine::kBlas;
+  return setup;
+}
 
-// All parts in turn, so that what the machine does besides strikes all alike.
-Times measure(const std::vector<ncclComm_t>& comms, const Shape& shape, Kind kind,
-              int repetitions) {
-  using Clock = std::chrono::steady_clock;
-  const auto ranks = static_cast<int>(comms.size());
-  void (Rank::*const parts[])() = {&Rank::multiply, &Rank::communicate, &Rank::unfused,
-                                   &Rank::fused};
-  std::vector<double> slowest[4];
-  std::vector<double> last(comms.size());
-  std::barrier meet(ranks);
-  const auto work = [&](int r) {
-    Rank rank(comms[r], ranks, shape, kind);
-    for (int i = -2; i < repetitions; ++i) {
-      for (int part = 0; part < 4; ++part) {
-        meet.arrive_and_wait();
-        const Clock::time_point start = Clock::now();
-        (rank.*parts[part])();
-        last[r] = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-        meet.arrive_and_wait();
-        if (r == 0 && i >= 0) slowest[part].push_back(*std::max_element(last.begin(), last.end()));
-      }
-    }
-  };
-  std::vector<std::thread> threads;
-  for (int r = 0; r < ranks; ++r) threads.emplace_back(work, r);
-  for (std::thread& thread : threads) thread.join();
-  return {median(slowest[0]), median(slowest[1]), median(slowest[2]), median(slowest[3])};
+// Rows divide by ranks, chunks and lines of tiles. A timer's product has no shape; its matrix is
+// small, so that moving it for real takes little of the links' time.
+std::vector<Product> products_of(const Options& o, int ranks) {
+  if (o.timer || o.host_timer) return {{"timer", int64_t{ranks} * 64, 256, 16}};
+  std::vector<Product> all = sublayers(o.gflop, int64_t{ranks} * 64);
+  std::erase_if(all, [&](const Product& p) { return p.name.find(o.products) == p.name.npos; });
+  return all;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int ranks = argc > 1 ? std::atoi(argv[1]) : 2;
-  const int repetitions = argc > 2 ? std::atoi(argv[2]) : 7;
-  if (ranks < 1 || repetitions < 1) {
-    std::fprintf(stderr, "usage: %s [ranks [repetitions]]\n", argv[0]);
-    return 2;
-  }
+  Options options = parse(argc, argv);
   openblas_set_num_threads(1);
-  std::vector<ncclComm_t> comms(static_cast<size_t>(ranks));
-  check(ncclCommInitAll(comms.data(), ranks, nullptr), ncclGetLastError(nullptr));
-  std::printf("%-22s %6s %6s %6s %10s %10s %10s %10s %7s %8s\n", "kind", "m", "n", "k", "gemm",
-              "coll", "unfused", "fused", "ratio", "reached");
-  double logs = 0, reached_logs = 0;
-  int cells = 0;
-  for (const Kind kind : kKinds) {
-    for (const Shape& s : kShapes) {
-      const Times t = measure(comms, s, kind, repetitions);
-      const double ratio = t.unfused / t.fused;
-      const double reached = std::max(t.gemm, t.collective) / t.fused;
-      std::printf("%-22s %6ld %6ld %6ld %10.1f %10.1f %10.1f %10.1f %7.3f %8.3f%s\n", name_of(kind),
-                  long{s.m}, long{s.n}, long{s.k}, t.gemm, t.collective, t.unfused, t.fused, ratio,
-                  reached, ratio < 1 ? "  loses" : "");
-      logs += std::log(ratio);
-      reached_logs += std::log(reached);
-      ++cells;
+  Table table;
+  for (const int ranks : options.ranks) {
+    const std::vector<Product> products = products_of(options, ranks);
+    size_t number = 0;
+    for (const Product& product : products) {
+      const Setup setup = setup_of(options, product, ranks);
+      options.cell.product_us = calibrate(setup);
+      for (const double ratio : options.ratios) {
+        std::fprintf(stderr, "%d ranks: cell %zu of %zu, %ld x %ld x %ld\n", ranks, ++number,
+                     products.size() * options.ratios.size(), long{product.m}, long{product.n},
+                     long{product.k});
+        options.cell.ratio = ratio;
+        table.add(rows_of(product.name, setup, ratio, measure(setup, options.cell)));
+      }
     }
   }
-  std::printf("%d ranks, %d cells: geometric mean of ratios %.3f, of reached %.3f\n", ranks, cells,
-              std::exp(logs / cells), std::exp(reached_logs / cells));
-  for (ncclComm_t comm : comms) check(ncclCommDestroy(comm), ncclGetLastError(nullptr));
-  return 0;
+  table.summarize();
+  return options.json.empty() || table.save(options.json) ? 0 : 1;
 }

@@ -169,6 +169,21 @@ Status set_budget(FusedOperator& op, int share, int every) {
   return {};
 }
 
+Status estimate(FusedOperator& op, double produce_us, double consume_us, tsrFusedCosts_t* costs) {
+  if (costs == nullptr) return fail(Code::kInvalidArgument, "tsrFusedEstimate: costs is NULL");
+  if (!(produce_us >= 0 && consume_us >= 0 && produce_us + consume_us < 1e15)) {
+    return fail(Code::kInvalidArgument,
+                "tsrFusedEstimate: kernels of {} and {} us: times are finite and not negative",
+                produce_us, consume_us);
+  }
+  Result<FusedOperator::Forecast> forecast = op.forecast(produce_us, consume_us);
+  if (!forecast.ok()) return forecast.status();
+  const FusedOperator::Forecast& f = forecast.value();
+  *costs = {f.fused_us, f.in_order_us,   f.collective_us,    f.unfused_us,   f.pays() ? 1 : 0,
+            0,          f.operands.read, f.operands.written, f.merging.read, f.merging.written};
+  return {};
+}
+
 template <class Body>
 ncclResult_t with(tsrFused_t handle, const char* function, Body&& body) {
   return entry([&]() -> Status {
@@ -226,6 +241,13 @@ extern "C" TSR_VISIBLE ncclResult_t tsrFusedQuery(tsrFused_t op) {
 extern "C" TSR_VISIBLE ncclResult_t tsrFusedSetBudget(tsrFused_t op, int share, int every) {
   return with(op, "tsrFusedSetBudget",
               [&](FusedOperator& o) { return tessera::api::set_budget(o, share, every); });
+}
+
+extern "C" TSR_VISIBLE ncclResult_t tsrFusedEstimate(tsrFused_t op, double produce_us,
+                                                     double consume_us, tsrFusedCosts_t* costs) {
+  return with(op, "tsrFusedEstimate", [&](FusedOperator& o) {
+    return tessera::api::estimate(o, produce_us, consume_us, costs);
+  });
 }
 
 extern "C" TSR_VISIBLE ncclResult_t tsrFusedExplain(tsrFused_t op, char* text, size_t bytes) {

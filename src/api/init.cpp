@@ -64,6 +64,7 @@ Result<Job> job_for(const InitRequest& request, bool* blocking) {
   UniqueId id;
   std::memcpy(id.data(), request.id.internal, id.size());
   CommOptions options{config.value(), settings->comm_name};
+  if (options.config.net.empty()) options.config.net = settings->net_name;
   Result<Prepared> child =
       prepare(std::move(settings).value(), Clique::find_or_make(mix(0, id.data(), id.size())),
               request.device);

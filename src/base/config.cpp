@@ -21,6 +21,7 @@ constexpr int64_t kMaxBytes = int64_t{1} << 20;
 constexpr int64_t kMaxChannels = 64;
 constexpr int64_t kMaxSockets = 64;        // of two ranks
 constexpr int64_t kMaxSocketThreads = 16;  // as NCCL has it
+constexpr int64_t kMaxPairs = 8;           // queue pairs of two ranks over one port
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 
 using Values = std::map<std::string, std::string>;
@@ -120,6 +121,24 @@ Status set_socket_family(Config& config, const char* name, const std::string& te
   return {};
 }
 
+// Names, each perhaps with ":port"; a port that is no number would silently mean all.
+Status set_hca(Config& config, const char* name, const std::string& text) {
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view entry = rest.substr(0, comma);
+    const size_t colon = entry.find(':');
+    if (colon != std::string_view::npos && parse_integer(entry.substr(colon + 1)).value_or(0) < 1) {
+      return bad_value(name, text,
+                       "device names separated by commas, each perhaps with :port, after ^ (all "
+                       "but these), = (whole names) or both");
+    }
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  config.ib_hca = text;
+  return {};
+}
+
 Status set_debug(Config& config, const char* name, const std::string& text) {
   static constexpr std::pair<std::string_view, log::Level> kLevels[] = {
       {"NONE", log::Level::kNone}, {"VERSION", log::Level::kVersion}, {"WARN", log::Level::kWarn},
@@ -160,6 +179,8 @@ constexpr Setting kSettings[] = {
     {"NCCL_PROTO", true, set_text<&Config::nccl_protocols>, text_of<&Config::nccl_protocols>},
     {"TESSERA_PROFILE", false, set_text<&Config::profile>, text_of<&Config::profile>},
     {"NCCL_TUNER_PLUGIN", false, set_text<&Config::tuner_plugin>, text_of<&Config::tuner_plugin>},
+    {"NCCL_NET_PLUGIN", false, set_text<&Config::net_plugin>, text_of<&Config::net_plugin>},
+    {"NCCL_NET", false, set_text<&Config::net>, text_of<&Config::net>},
     {"NCCL_TOPO_FILE", false, set_text<&Config::topology_file>, text_of<&Config::topology_file>},
     {"NCCL_TOPO_DUMP_FILE", false, set_text<&Config::topology_dump>,
      text_of<&Config::topology_dump>},
@@ -192,6 +213,21 @@ constexpr Setting kSettings[] = {
      number_of<&Config::socket_threads>},
     {"NCCL_NSOCKS_PERTHREAD", false, set_integer<&Config::sockets_per_thread, 1, kMaxSockets>,
      number_of<&Config::sockets_per_thread>},
+    {"NCCL_IB_DISABLE", false, set_flag<&Config::ib_disabled>, number_of<&Config::ib_disabled>},
+    {"NCCL_IB_HCA", false, set_hca, text_of<&Config::ib_hca>},
+    {"NCCL_IB_GID_INDEX", false, set_integer<&Config::ib_gid_index, -1, 255>,
+     number_of<&Config::ib_gid_index>},
+    {"NCCL_IB_TIMEOUT", false, set_integer<&Config::ib_timeout, 0, 31>,
+     number_of<&Config::ib_timeout>},
+    {"NCCL_IB_RETRY_CNT", false, set_integer<&Config::ib_retries, 0, 7>,
+     number_of<&Config::ib_retries>},
+    {"NCCL_IB_TC", false, set_integer<&Config::ib_traffic_class, 0, 255>,
+     number_of<&Config::ib_traffic_class>},
+    {"NCCL_IB_SL", false, set_integer<&Config::ib_service_level, 0, 15>,
+     number_of<&Config::ib_service_level>},
+    {"NCCL_IB_QPS_PER_CONNECTION", false,
+     set_integer<&Config::ib_pairs_per_connection, 1, kMaxPairs>,
+     number_of<&Config::ib_pairs_per_connection>},
     {"NCCL_COMM_ID", false, set_text<&Config::comm_id>, text_of<&Config::comm_id>},
     {"NCCL_HOSTID", false, set_text<&Config::host_id>, text_of<&Config::host_id>},
     {"NCCL_DEBUG", false, set_debug, debug_of},
@@ -273,6 +309,7 @@ std::vector<std::pair<std::string, std::string>> Config::shared_settings() const
   }
   shared.emplace_back("TESSERA_PROFILE (contents)", profile_digest);
   shared.emplace_back("NCCL_TUNER_PLUGIN (in use)", plugin_in_use);
+  shared.emplace_back("NCCL_NET_PLUGIN (in use)", net_plugin_in_use);
   shared.emplace_back("NCCL_TOPO_FILE (contents)", topology_digest);
   shared.emplace_back("NCCL_GRAPH_FILE (contents)", graph_digest);
   return shared;

@@ -36,6 +36,8 @@ struct Config {
   std::string profile;
   // NCCL_TUNER_PLUGIN: name of a library, "none", or "": libnccl-tuner.so, if there is one
   std::string tuner_plugin;
+  std::string net_plugin;  // NCCL_NET_PLUGIN: the same for networks; libnccl-net.so
+  std::string net;         // NCCL_NET: the network that must be used, by name; "": choose
   std::string topology_file, topology_dump;  // NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE
   std::string graph_file, graph_dump;        // NCCL_GRAPH_FILE, NCCL_GRAPH_DUMP_FILE
   int topology_dump_rank = 0;                // NCCL_TOPO_DUMP_FILE_RANK
@@ -45,6 +47,7 @@ struct Config {
   int min_channels = -1, max_channels = -1, min_ctas = -1, max_ctas = -1;
   // What is in use, in words or digits; set when a communicator is made.
   std::string profile_digest = "none", plugin_in_use = "none";
+  std::string net_plugin_in_use = "none";
   std::string topology_digest = "none", graph_digest = "none";
   std::string cache_home;     // XDG_CACHE_HOME, or HOME/.cache
   int blocking = -1;          // NCCL_COMM_BLOCKING: -1 unset
@@ -54,7 +57,16 @@ struct Config {
   // NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD sockets connect two ranks; -1: choose. One
   // thread serves them all, so only the product has a meaning.
   int socket_threads = -1, sockets_per_thread = -1;
-  std::string comm_id;  // NCCL_COMM_ID host:port
+  // RDMA (transports/ib)
+  bool ib_disabled = false;  // NCCL_IB_DISABLE
+  std::string ib_hca;        // NCCL_IB_HCA: devices and ports to use
+  int ib_gid_index = -1;     // NCCL_IB_GID_INDEX; -1: choose
+  int ib_timeout = 20;       // NCCL_IB_TIMEOUT: 4.096 us * 2^timeout until a packet is repeated
+  int ib_retries = 7;        // NCCL_IB_RETRY_CNT
+  int ib_traffic_class = 0;  // NCCL_IB_TC
+  int ib_service_level = 0;  // NCCL_IB_SL
+  int ib_pairs_per_connection = 1;  // NCCL_IB_QPS_PER_CONNECTION, for each port of a device
+  std::string comm_id;              // NCCL_COMM_ID host:port
   // NCCL_HOSTID: ranks with equal ones share memory, others do not; "": this host's
   std::string host_id;
   log::Level debug = log::Level::kWarn;  // NCCL_DEBUG

@@ -77,7 +77,9 @@ bool Batch::advance() {
   bool waiting = advance_collectives();
   for (size_t i = 0; i < used_ && !done_; ++i) waiting = advance_queue(queues_[i]) || waiting;
   if (!waiting && !done_) finish({});
-  return done_ || moved() != before;
+  if (done_) return true;
+  const bool carried = core_.progress();  // after the runs: what they posted leaves together
+  return carried || moved() != before;
 }
 
 void Batch::look() {

@@ -1,9 +1,10 @@
 // How the ranks of a communicator find each other.
 //
 //   create_unique_id   opens a listening TCP socket (on an interface that NCCL_SOCKET_IFNAME names,
-//                      else the first that leads out of this host, else loopback) and a root thread
-//                      that serves one rendezvous, then ends. The id holds address, a 128-bit random
-//                      secret and a version. With NCCL_COMM_ID the id only says where: rank 0 hosts
+//                      else on all, or on loopback if nothing leads out of this host) and a root
+//                      thread that serves one rendezvous, then ends. The id holds its addresses, of
+//                      which each rank uses the first that answers, a 128-bit random secret and a
+//                      version. With NCCL_COMM_ID the id only says where: rank 0 hosts
 //                      the root there when it joins, and the secret follows from the address, so
 //                      that every process may make the id for itself.
 //   join               every rank sends a hello with the secret; the root checks that numbers,
@@ -25,6 +26,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -69,6 +71,8 @@ struct Membership {
   std::unique_ptr<FdMailbox> mailbox;  // this rank's, already bound
   // Of this rank, for ranks of other hosts; an error matters only where there are any.
   Result<tcp::Listener> listener = Status(Code::kSystem, "this rank did not listen");
+  // Called now and then while this rank waits for connections; may be empty.
+  std::function<void()> meanwhile;
 };
 
 Result<UniqueId> create_unique_id(const Config& config);

@@ -7,7 +7,6 @@
 namespace tessera {
 
 Progress CallRun::advance(int spins) {
-  core_.progress();
   if (stage_ == Stage::kIdle) return status_.ok() ? Progress::kDone : Progress::kFailed;
   if (stage_ == Stage::kRendezvous) {
     Result<bool> met = rendezvous_.advance(spins);
@@ -20,7 +19,6 @@ Progress CallRun::advance(int spins) {
 }
 
 Progress CallRun::finish_step(Progress progress) {
-  core_.progress();  // what the steps posted leaves
   switch (progress) {
     case Progress::kBlocked:
       return progress;

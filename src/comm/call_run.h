@@ -20,7 +20,8 @@ namespace tessera {
 
 class CallRun {
  public:
-  // kDone, kBlocked (call again), or kFailed: status() says why.
+  // kDone, kBlocked (call again), or kFailed: status() says why. What it posts to ports leaves when
+  // the caller lets them progress().
   Progress advance(int spins);
   const Status& status() const { return status_; }
   // Ends a run that the communicator's error overtook.

@@ -188,6 +188,8 @@ Status CollectiveRun::disagreement(int peer) const {
 }
 
 Status CollectiveRun::diagnose(bool overdue) {
+  int slowest = -1;  // whom the others that are behind may wait for
+  uint64_t fewest = record_.number;
   for (const Party& party : parties_) {
     if (Status s = disagreement(party.rank); !s.ok()) return s;
     const RankArea& area = core_.view.rank(party.rank);
@@ -204,16 +206,20 @@ Status CollectiveRun::diagnose(bool overdue) {
                            "{}: {}: rank {} has finalized the communicator after {} calls",
                            core_.health->who(), describe(record_), party.rank, last);
     }
-    if (overdue) {
-      const std::optional<CallRecord> theirs = area.calls.read(last);
-      return Status::error(
-          Code::kInvalidUsage,
-          "{}: rank {} calls {}, rank {} has not called it within {} ms; its last call was {}",
-          core_.health->who(), core_.rank, describe(record_), party.rank,
-          core_.config.timeout.count(), theirs ? describe(*theirs) : "none");
+    if (last < fewest) {
+      fewest = last;
+      slowest = party.rank;
     }
   }
   if (!overdue) return {};
+  if (slowest >= 0) {
+    const std::optional<CallRecord> theirs = core_.view.rank(slowest).calls.read(fewest);
+    return Status::error(
+        Code::kInvalidUsage,
+        "{}: rank {} calls {}, rank {} has not called it within {} ms; its last call was {}",
+        core_.health->who(), core_.rank, describe(record_), slowest, core_.config.timeout.count(),
+        theirs ? describe(*theirs) : "none");
+  }
   const std::string where =
       stage_ == Stage::kRendezvous
           ? fmt::format("rank {} has not announced its buffers", rendezvous_.missing())

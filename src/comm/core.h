@@ -14,6 +14,7 @@
 #include "comm/segment_layout.h"
 #include "exec/host_space.h"
 #include "transports/emulated/links.h"
+#include "transports/net_plugin/library.h"
 #include "transports/peer.h"
 #include "transports/shm/segment.h"
 #include "tuner/tuner.h"
@@ -29,10 +30,11 @@ constexpr size_t arena_bytes(int ranks) {
 }
 
 // What choices are made by, read once: ranks compared it when they met, and the children of a
-// communicator inherit it. Either may be null.
+// communicator inherit it. Each may be null.
 struct Tuning {
   std::shared_ptr<const Profile> profile;
   std::shared_ptr<const TunerLibrary> plugin;
+  std::shared_ptr<const net_plugin::Library> net;  // null: the library's own networks
 };
 
 struct Core {
@@ -64,6 +66,7 @@ struct Core {
   // Looks at an unmet wait before other work or a yield; more if nobody who is waited for needs
   // this rank's processor to go on; yields before a sleep.
   int spins = 0, patience = 0, yields = 0;
+  int looks = 0;       // fruitless ones at the ports before a yield
   int processor = -1;  // of mark_processor()
   // set-up messages exchanged with each peer while forming (as many each way)
   std::vector<uint64_t> set_up;

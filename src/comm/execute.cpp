@@ -14,6 +14,21 @@ namespace {
 
 HostCommunicator& host_rank(Communicator* comm) { return *static_cast<HostCommunicator*>(comm); }
 
+// Goes on as far as what has come allows. All that the run posts at once leaves together.
+Progress advance(CollectiveRun& run, const Core& core, int spins) {
+  constexpr int kMostRounds = 64;  // then the caller looks at the communicator's health
+  Progress progress = run.advance(spins);
+  int looks = core.looks;
+  for (int i = 0; i < kMostRounds && looks > 0 && progress == Progress::kBlocked; ++i) {
+    if (core.progress()) {
+      progress = run.advance(spins);
+    } else {
+      --looks;
+    }
+  }
+  return progress;
+}
+
 // Until the collective is done or has failed, or the communicator has.
 Status wait_for(CollectiveRun& run, Core& core, Progress progress) {
   Idle idle(core.yields);
@@ -22,19 +37,19 @@ Status wait_for(CollectiveRun& run, Core& core, Progress progress) {
   while (progress == Progress::kBlocked) {
     if (!core.health->good()) return core.health->status();
     core.mark_processor();
-    if (run.worth_patience([&](int rank) { return core.is_neighbour(rank); }))
-      progress = run.advance(core.patience);
+    if (core.patience > 0 && run.worth_patience([&](int rank) { return core.is_neighbour(rank); }))
+      progress = advance(run, core, core.patience);
     if (progress != Progress::kBlocked) break;
     if (run.moved() != moved) {
       moved = run.moved();
       idle.reset();
     } else if (idle.next() == Idle::Action::kYield) {
       yield();
-      progress = run.advance(core.spins);
+      progress = advance(run, core, core.spins);
     } else {
       const Core* const own[] = {&core};
       sleep_until_rung(own, [&] {
-        progress = run.advance(0);
+        progress = advance(run, core, 0);
         return progress != Progress::kBlocked || run.moved() != moved || !core.health->good();
       });
       if (progress != Progress::kBlocked) break;
@@ -61,7 +76,7 @@ Status run_collective(HostCommunicator& comm, const Call& call) {
     spread(core);
     return s;
   }
-  const Progress progress = run.advance(core.spins);
+  const Progress progress = advance(run, core, core.spins);
   if (progress == Progress::kDone) return {};
   Status status = wait_for(run, core, progress);
   if (!status.ok()) {

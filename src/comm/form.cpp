@@ -39,7 +39,9 @@ void choose_patience(Core& core, bool enough_cores, int cores) {
   core.spins = core.config.spin >= 0 ? core.config.spin : (enough_cores ? 100 : 3);
   core.patience = enough_cores ? 0 : 200;
   core.yields = 60;
-  if (core.ports) core.spins = core.patience = 0;  // a look at a port is one at all counters
+  if (!core.ports) return;
+  core.spins = core.patience = 0;  // a look at a port is one at all counters
+  core.looks = core.config.spin >= 0 ? 1 + core.config.spin / 10 : enough_cores ? 16 : 1;
 }
 
 // Memory for everything before the arenas, before anybody touches it.

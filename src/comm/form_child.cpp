@@ -86,6 +86,11 @@ Result<std::unique_ptr<Core>> form_child(Core& parent, SetupExchange& exchange,
     membership.members.back().rank = static_cast<int32_t>(i);
     if (members[i] == parent.rank) rank = static_cast<int>(i);
   }
+  // A rail that dies now may have taken along what a member still waits for in the parent.
+  membership.meanwhile = [&parent] {
+    const auto inside = parent.enter();
+    parent.progress();
+  };
   return form(std::move(membership), rank, options, parent.tuning, deadline);
 }
 

@@ -50,6 +50,10 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
       TunerLibrary::load(options.config.tuner_plugin);
   if (!plugin.ok()) return plugin.status();
   joining.config.plugin_in_use = in_use(plugin.value().get());
+  Result<std::shared_ptr<const net_plugin::Library>> net =
+      net_plugin::Library::load(options.config.net_plugin, options.config.net);
+  if (!net.ok()) return net.status();
+  joining.config.net_plugin_in_use = in_use(net.value().get());
   Result<TopologyFiles> files = TopologyFiles::read(options.config, ranks);
   if (!files.ok()) return files.status();
   joining.config.topology_digest = files->topology_digest();
@@ -57,8 +61,8 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   Result<Membership> membership = join(id, joining, deadline);
   if (!membership.ok()) return membership.status();
   Result<std::unique_ptr<Communicator>> made =
-      wrap(form(std::move(membership).value(), rank, options, {profile.value(), plugin.value()},
-                deadline),
+      wrap(form(std::move(membership).value(), rank, options,
+                {profile.value(), plugin.value(), net.value()}, deadline),
            options);
   if (!made.ok()) return made;
   if (Status s = files->dump(options.config, rank, ranks); !s.ok()) return s;

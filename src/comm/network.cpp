@@ -1,11 +1,16 @@
 #include "comm/network.h"
 
+#include <strings.h>
 #include <sys/eventfd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <span>
 
+#include "base/log.h"
 #include "transports/emulated/engine.h"
+#include "transports/ib/engine.h"
+#include "transports/net_plugin/engine.h"
 #include "transports/tcp/connect.h"
 
 namespace tessera {
@@ -13,19 +18,53 @@ namespace {
 
 constexpr uint64_t kPokeTag = ~uint64_t{0} - 1;
 
+// Through a net plugin, with TCP to arrange it.
+Status connect_by_plugin(Core& core, Membership membership, std::span<const tcp::RemotePeer> peers,
+                         Deadline deadline) {
+  Result<std::unique_ptr<net_plugin::Network>> network =
+      net_plugin::Network::open(core.tuning.net, core.rank, core.id);
+  if (!network.ok()) return network.status();
+  std::vector<net_plugin::PeerName> names;
+  for (const tcp::RemotePeer& peer : peers)
+    names.push_back({peer.rank, fmt::format("rank {} (host {})", peer.rank, peer.host_name)});
+  log::info(core.rank, "{} connects the hosts", network.value()->name());
+  Result<std::unique_ptr<net_plugin::Engine>> engine =
+      net_plugin::Engine::create(std::move(network).value(), names, *core.ports);
+  if (!engine.ok()) return engine.status();
+  Result<std::unique_ptr<PortEngine>> tcp =
+      tcp::connect(std::move(membership.listener).value(), core.rank, peers, membership.secret,
+                   core.config, engine.value()->control(), deadline, membership.meanwhile);
+  if (!tcp.ok()) return tcp.status();
+  if (Status s = engine.value()->connect(std::move(tcp).value(), deadline, membership.meanwhile);
+      !s.ok())
+    return s;
+  core.ports->set_engine(std::move(engine).value());
+  return {};
+}
+
 Status connect_hosts(Core& core, Membership membership, Deadline deadline) {
   if (!membership.listener.ok()) return membership.listener.status();
   std::vector<tcp::RemotePeer> peers;
+  std::vector<ib::PeerName> names;
   for (const Member& member : core.members) {
     if (!core.elsewhere(member.rank)) continue;
     const auto first = member.endpoints.begin();
     peers.push_back({member.rank, member.host_name, {first, first + member.endpoint_count}});
+    names.push_back({member.rank, fmt::format("rank {} (host {})", member.rank, member.host_name)});
   }
-  Result<std::unique_ptr<PortEngine>> engine =
+  if (core.tuning.net != nullptr) {
+    return connect_by_plugin(core, std::move(membership), peers, deadline);
+  }
+  Config config = core.config;
+  if (::strcasecmp(config.net.c_str(), "Socket") == 0) config.ib_disabled = true;
+  std::unique_ptr<ib::Engine> engine =
+      ib::Engine::create(core.rank, core.ranks, config, *core.ports);
+  Result<std::unique_ptr<PortEngine>> tcp =
       tcp::connect(std::move(membership.listener).value(), core.rank, peers, membership.secret,
-                   core.config, *core.ports, deadline);
-  if (!engine.ok()) return engine.status();
-  core.ports->set_engine(std::move(engine).value());
+                   core.config, engine->control(), deadline, membership.meanwhile);
+  if (!tcp.ok()) return tcp.status();
+  if (Status s = engine->connect(std::move(tcp).value(), names, deadline); !s.ok()) return s;
+  core.ports->set_engine(std::move(engine));
   return {};
 }
 

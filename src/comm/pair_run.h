@@ -32,7 +32,7 @@ class PairRun final : public CallRun {
   Status start_bulk() override;
   Status mismatch() override;
   void forget_memory() override {
-    if (receives_ && core_.ports) core_.ports->forget(peer_);
+    if (core_.ports) receives_ ? core_.ports->forget(peer_) : core_.ports->forget_send();
   }
   Status start(const Choice& choice, Protocol protocol);
   Status disagreement() const;

@@ -94,6 +94,10 @@ void Ports::flush(std::chrono::milliseconds at_most) {
   while (!flushed() && !deadline.passed()) {
     if (progress()) continue;
     pollfd polled{wait_fd(), POLLIN, 0};
+    if (polled.fd < 0) {
+      yield();
+      continue;
+    }
     ::poll(&polled, 1, 1);
   }
 }

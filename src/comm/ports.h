@@ -64,9 +64,17 @@ class Ports final : public Landing {
   void expect(int peer, void* output, size_t bytes) {
     pairs_[static_cast<size_t>(peer)] = {output, bytes};
   }
-  // After a call that ended well nothing more can come.
-  void forget() { collective_ = {}; }
-  void forget(int peer) { pairs_[static_cast<size_t>(peer)] = {}; }
+  // After a call that ended well nothing more can come: of a collective, of a receive from `peer`, of
+  // a send.
+  void forget() {
+    collective_ = {};
+    engine_->end_call();
+  }
+  void forget(int peer) {
+    pairs_[static_cast<size_t>(peer)] = {};
+    engine_->end_call();
+  }
+  void forget_send() { engine_->end_call(); }
   // After one that did not: user memory is given back.
   void retract();
 

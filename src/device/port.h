@@ -79,6 +79,8 @@ class PortEngine {
   // Places in user memory that the landing named are no longer valid: what is still to come for them
   // is dropped.
   virtual void retract() = 0;
+  // A call has ended well: its user memory is the user's again, and nothing is to come for it.
+  virtual void end_call() {}
   // Everything posted has left this process; what was not stays in shadows, to be sent by later
   // progress().
   virtual bool flushed() const = 0;

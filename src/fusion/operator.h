@@ -24,6 +24,7 @@
 #include "fusion/budget.h"
 #include "fusion/fused_run.h"
 #include "fusion/tracker.h"
+#include "fusion/traffic.h"
 
 namespace tessera {
 
@@ -65,6 +66,17 @@ class FusedOperator {
   };
   RemoteSpace remote_space() const;
 
+  // What the model (forecast.h) says of a launch with kernels that make the input and use the output
+  // for so long. Local; equal arguments give equal times on all ranks. Takes milliseconds.
+  struct Forecast {
+    double fused_us = 0, in_order_us = 0, collective_us = 0, unfused_us = 0;
+    Traffic operands, merging;  // bytes of this rank's memory in a launch
+    // Tiles cost a kernel a little by themselves: a gain of less is none.
+    static constexpr double kLeastGain = 1.03;
+    bool pays() const { return kLeastGain * fused_us < unfused_us; }
+  };
+  Result<Forecast> forecast(double produce_us, double consume_us);
+
   void set_budget(const BudgetOptions& options);
   // What the operator is, and who waits for what now. Several lines.
   std::string explain();
@@ -87,6 +99,7 @@ class FusedOperator {
   Status failed(Status status);
   uint64_t moved() const { return steps_.counter.value() + tracker_.arrived(); }
   PaddedCounter* own_counters() const;
+  std::string advice();
 
   HostCommunicator& comm_;
   Core& core_;

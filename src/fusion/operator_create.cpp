@@ -22,22 +22,6 @@ std::string spare_name(const FusedDescription& description) {
   return fmt::format("fused {:016x}", digest(description));
 }
 
-FusedPlanShape plan_shape(const FusedDescription& d, const Geometry& geometry, int ranks) {
-  FusedPlanShape shape;
-  shape.collective = d.collective;
-  shape.mapping = d.mapping;
-  shape.ranks = ranks;
-  shape.chunks = d.chunks;
-  shape.remote = d.remote;
-  if (d.collective == Collective::kAllGather) return shape;
-  const TileGrid grid{d.rows, d.cols, d.tile_rows, d.tile_cols};
-  for (int chunk = 0; chunk < ranks * d.chunks; ++chunk) {
-    shape.arrivals.push_back(
-        static_cast<uint32_t>(grid.tiles_over(geometry.input().rows_of(chunk))));
-  }
-  return shape;
-}
-
 Status compare(const std::vector<Offer>& offers, const Core& core) {
   for (int rank = 0; rank < core.ranks; ++rank) {
     const std::string text =
@@ -86,7 +70,7 @@ Result<std::unique_ptr<FusedOperator>> FusedOperator::create(HostCommunicator& c
   if (Status s = compare(offers.value(), core); !s.ok()) return s;
 
   const Geometry geometry(d, core.ranks, core.rank);
-  const FusedPlanShape shape = plan_shape(d, geometry, core.ranks);
+  const FusedPlanShape shape = shape_of(d, geometry, core.ranks);
   if (all_offer_the_same(offers.value())) {
     comm.plans().take(linked);
   } else {
@@ -129,6 +113,7 @@ std::string FusedOperator::explain() {
     text += fmt::format("  tiles: {} x {} of {} x {}, {} report(s) each\n", grid.down(),
                         grid.across(), grid.tile_rows, grid.tile_cols, description_.parts);
   }
+  text += "  " + advice() + "\n";
   text += fmt::format("  launches: {} begun, {} over\n", launched, finished);
   if (launched == finished) return text;
   const std::string missing = tracker_.missing(finished);

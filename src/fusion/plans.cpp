@@ -33,6 +33,22 @@ int count_of_tile_counters(const FusedPlanShape& shape) {
 
 }  // namespace
 
+FusedPlanShape shape_of(const FusedDescription& d, const Geometry& geometry, int ranks) {
+  FusedPlanShape shape;
+  shape.collective = d.collective;
+  shape.mapping = d.mapping;
+  shape.ranks = ranks;
+  shape.chunks = d.chunks;
+  shape.remote = d.remote;
+  if (d.collective == Collective::kAllGather) return shape;
+  const TileGrid grid{d.rows, d.cols, d.tile_rows, d.tile_cols};
+  for (int chunk = 0; chunk < ranks * d.chunks; ++chunk) {
+    shape.arrivals.push_back(
+        static_cast<uint32_t>(grid.tiles_over(geometry.input().rows_of(chunk))));
+  }
+  return shape;
+}
+
 FusedCounters counters_of(const FusedPlanShape& shape) {
   return {0, count_of_tile_counters(shape)};
 }

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "fusion/description.h"
+#include "fusion/geometry.h"
 #include "plan/plan.h"
 
 namespace tessera {
@@ -43,6 +44,9 @@ struct FusedPlanShape {
   // the input is complete when the operator is launched.
   std::vector<uint32_t> arrivals;
 };
+
+// The shape of an operator's plan among so many ranks; all ranks' geometries give the same.
+FusedPlanShape shape_of(const FusedDescription& description, const Geometry& geometry, int ranks);
 
 // Ids of counters, the same at every rank.
 struct FusedCounters {

@@ -31,7 +31,7 @@ void send_all(Weaver& weaver, const Slots& slots, int rank) {
   const int n = weaver.ranks();
   for (int s = 0; s + 1 < n; ++s) {
     const int to = wrap(rank - 1 - s, n);
-    for (int c = 0; c < weaver.chunks(); ++c) {
+    for (int c = weaver.chunks() - 1; c >= 0; --c) {
       const Slot& slot = slots[to][rank][c];
       const int chunk = weaver.in_matrix(to, c);
       StepRef step =
@@ -47,7 +47,7 @@ void receive_all(Weaver& weaver, const Slots& slots, int rank) {
   const int n = weaver.ranks();
   for (int s = 0; s + 1 < n; ++s) {
     const int from = wrap(rank - 1 - s, n);
-    for (int c = 0; c < weaver.chunks(); ++c) {
+    for (int c = weaver.chunks() - 1; c >= 0; --c) {
       const Slot& slot = slots[rank][from][c];
       const int chunk = weaver.in_matrix(from, c);
       StepRef step = weaver.lane(rank, from, c)
@@ -83,7 +83,7 @@ void weave_direct_sums(Weaver& weaver) {
   const Slots back = weaver.returns() ? slots_between_all(weaver) : Slots();
   for (int rank = 0; rank < weaver.ranks(); ++rank) {
     send_all(weaver, slots, rank);
-    for (int c = 0; c < weaver.chunks(); ++c)
+    for (int c = weaver.chunks() - 1; c >= 0; --c)
       sum(weaver, slots, weaver.returns() ? &back : nullptr, rank, c);
     if (weaver.returns()) receive_all(weaver, back, rank);
   }
@@ -92,7 +92,7 @@ void weave_direct_sums(Weaver& weaver) {
 void weave_direct_gather(Weaver& weaver) {
   const Slots slots = slots_between_all(weaver);
   for (int rank = 0; rank < weaver.ranks(); ++rank) {
-    for (int c = 0; c < weaver.chunks(); ++c) {
+    for (int c = weaver.chunks() - 1; c >= 0; --c) {
       const int chunk = weaver.in_matrix(rank, c);
       std::vector<Ref> dsts{output(rank, chunk)};
       for (int to = 0; to < weaver.ranks(); ++to)
@@ -110,7 +110,7 @@ void weave_all_to_all(Weaver& weaver) {
   const Slots slots = slots_between_all(weaver);
   for (int rank = 0; rank < weaver.ranks(); ++rank) {
     send_all(weaver, slots, rank);
-    for (int c = 0; c < weaver.chunks(); ++c) {
+    for (int c = weaver.chunks() - 1; c >= 0; --c) {
       const int chunk = weaver.in_matrix(rank, c);
       StepRef step = weaver.lane(rank, rank, c).copy(c, output(rank, chunk), input(rank, chunk));
       weaver.await_tiles(step, chunk);

@@ -73,7 +73,7 @@ void keep_and_pass(Weaver& weaver, const Hops& hops, int rank, int s, int c) {
 
 void gather(Weaver& weaver, const Hops& hops, int rank) {
   for (int s = 0; s + 1 < weaver.ranks(); ++s)
-    for (int c = 0; c < weaver.chunks(); ++c) keep_and_pass(weaver, hops, rank, s, c);
+    for (int c = weaver.chunks() - 1; c >= 0; --c) keep_and_pass(weaver, hops, rank, s, c);
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ void weave_ring_sums(Weaver& weaver) {
   const Hops back = weaver.returns() ? make_hops(weaver) : Hops();
   for (int rank = 0; rank < weaver.ranks(); ++rank) {
     for (int s = 0; s < weaver.ranks(); ++s)
-      for (int c = 0; c < weaver.chunks(); ++c)
+      for (int c = weaver.chunks() - 1; c >= 0; --c)
         add_and_pass(weaver, hops, weaver.returns() ? &back : nullptr, rank, s, c);
     if (weaver.returns()) gather(weaver, back, rank);
   }
@@ -93,7 +93,7 @@ void weave_ring_gather(Weaver& weaver) {
   const Hops hops = make_hops(weaver);
   const int n = weaver.ranks();
   for (int rank = 0; rank < n; ++rank) {
-    for (int c = 0; c < weaver.chunks(); ++c) {
+    for (int c = weaver.chunks() - 1; c >= 0; --c) {
       const int chunk = weaver.in_matrix(rank, c);
       std::vector<Ref> dsts{output(rank, chunk)};
       if (n > 1) dsts.push_back(hops[(rank + 1) % n][0][c].ref());

@@ -23,10 +23,11 @@ class Weaver {
   int in_matrix(int owner, int c) const { return owner * chunks() + c; }
   // Where `rank` keeps a finished sum of its own.
   Ref result(int rank, int c) const { return output(rank, returns() ? in_matrix(rank, c) : c); }
-  // The lane of chunk c of `owner` at `rank`: those that leave first have the first lanes.
+  // The lane of chunk c of `owner` at `rank`: those that leave first have the first lanes. Tiles are
+  // made, and used, from an owner's last chunk to its first, and so chunks are sent.
   LaneRef lane(int rank, int owner, int c) {
     const int hop = wrap(rank - 1 - owner, ranks());
-    return plan_.lane(rank, (hop * chunks() + c) % lanes_);
+    return plan_.lane(rank, (hop * chunks() + chunks() - 1 - c) % lanes_);
   }
 
   // New slots for chunk 0, 1, ... on the way from one rank to another.

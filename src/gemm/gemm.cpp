@@ -2,6 +2,7 @@
 #include <tessera/gemm.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <new>
@@ -9,6 +10,7 @@
 
 #include "gemm/operators.h"
 #include "gemm/product.h"
+#include "gemm/unfused.h"
 
 struct tsrGemm {
   tsrGemm(ncclComm_t the_comm, int the_ranks, int the_threads)
@@ -17,6 +19,8 @@ struct tsrGemm {
   int ranks;
   int threads;
   tessera::gemm::Operators operators;
+  tsrGemmFusing_t fusing = tsrGemmChoose;
+  bool fused = true;  // the latest product
 };
 
 namespace tessera::gemm {
@@ -113,30 +117,28 @@ class Producer {
     tsrTileOrder(&tiles_, i, &row, &col);
     tsrTileSize(&tiles_, row, col, &rows, &cols);
     const int64_t top = int64_t{row} * tiles_.tile_rows, left = int64_t{col} * tiles_.tile_cols;
-    const int64_t cuts[] = {top, std::clamp(own_first_, top, top + rows),
-                            std::clamp(own_first_ + own_rows_, top, top + rows), top + rows};
-    if (p_.beta == 0) {
-      multiply({top, rows, left, cols}, 0);
-    } else {
-      for (int part = 0; part < 3; ++part)
-        multiply({cuts[part], cuts[part + 1] - cuts[part], left, cols}, part == 1 ? p_.beta : 0);
-    }
+    int64_t ld = 0;
+    auto* const tile = static_cast<char*>(tsrTilePtr(&tiles_, row, col, &ld));
+    make({top, rows, left, cols}, View{tile, ld, tiles_.column_major == 0, p_.type});
     return tsrTileDone(&tiles_, row, col);
   }
 
- private:
-  void multiply(const Block& block, float beta) const {
-    // Within a tile, which begins at the block's tile or above.
-    const auto row = static_cast<int32_t>(block.row / tiles_.tile_rows);
-    const auto col = static_cast<int32_t>(block.col / tiles_.tile_cols);
-    int64_t ld = 0;
-    auto* const tile = static_cast<char*>(tsrTilePtr(&tiles_, row, col, &ld));
-    const View to = View{tile, ld, tiles_.column_major == 0, p_.type}.from(
-        block.row - int64_t{row} * tiles_.tile_rows, 0);
-    const View prior = beta == 0 ? to : c_.from(block.row - c_first_, block.col);
-    product_.multiply(block, to, beta, prior);
+  // A block of the product to where `to` begins.
+  void make(const Block& block, const View& to) const {
+    if (p_.beta == 0) return product_.multiply(block, to, 0, to);
+    const int64_t top = block.row, end = block.row + block.rows;
+    const int64_t cuts[] = {top, std::clamp(own_first_, top, end),
+                            std::clamp(own_first_ + own_rows_, top, end), end};
+    for (int part = 0; part < 3; ++part) {
+      const Block rows{cuts[part], cuts[part + 1] - cuts[part], block.col, block.cols};
+      const View here = to.from(rows.row - top, 0);
+      const bool own = part == 1;
+      const View prior = own ? c_.from(rows.row - c_first_, rows.col) : here;
+      product_.multiply(rows, here, own ? p_.beta : 0, prior);
+    }
   }
 
+ private:
   const tsrGemmProblem_t& p_;
   const Product& product_;
   const tsrTiles& tiles_;
@@ -164,6 +166,56 @@ int64_t own_rows(const tsrGemm& gemm, int64_t m) {
   return std::clamp<int64_t>(m - rank * each, 0, each);
 }
 
+// The operator of a shape, with the choice that goes with it.
+ncclResult_t prepare(tsrGemm& gemm, const tsrGemmProblem_t& p, const tsrFusedConfig_t& config,
+                     Operator** op) {
+  if (const ncclResult_t r = gemm.operators.find(config, op); r != ncclSuccess) return r;
+  Choice& choice = (*op)->choice;
+  const bool suits = suits_unfused(p, config.collective, gemm.ranks);
+  if (const ncclResult_t r = choice.open(gemm.comm, suits); r != ncclSuccess) return r;
+  gemm.fused = gemm.fusing == tsrGemmChoose
+                   ? choice.fuses()
+                   : gemm.fusing == tsrGemmFuse || !choice.can_be_unfused();
+  return ncclSuccess;
+}
+
+// The rows of a product in as many runs as there are threads.
+template <class Body>
+ncclResult_t for_rows(const tsrGemm& gemm, int64_t rows, const Body& body) {
+  const int64_t each = (rows + gemm.threads - 1) / gemm.threads;
+  return for_each(gemm, (rows + each - 1) / each, [&](int64_t i) {
+    body(i * each, std::min(each, rows - i * each));
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t record(tsrGemm& gemm, Operator& op, const CallTimes& times) {
+  if (gemm.fusing != tsrGemmChoose) return ncclSuccess;
+  const bool consumes = op.config.collective == tsrFusedAllGather;
+  return passed_on(op.choice.record(gemm.comm, op.fused, consumes, times));
+}
+
+ncclResult_t send_unfused(tsrGemm& gemm, const tsrGemmProblem_t& p, Operator& op,
+                          const Producer& producer, void* parts, CallTimes* times) {
+  const auto start = std::chrono::steady_clock::now();
+  const View whole = view(parts, op.config.input_ld == 0 ? p.n : op.config.input_ld, p);
+  const ncclResult_t made = for_rows(gemm, p.m, [&](int64_t row, int64_t rows) {
+    producer.make({row, rows, 0, p.n}, whole.from(row, 0));
+  });
+  if (made != ncclSuccess) return made;
+  times->product = us_since(start);
+  return passed_on(run_collective(gemm.comm, p, op.config.collective, gemm.ranks, parts, p.c));
+}
+
+ncclResult_t send_fused(tsrGemm& gemm, const tsrGemmProblem_t& p, Operator& op,
+                        const Producer& producer, const tsrTiles& tiles, void* parts) {
+  if (const ncclResult_t r = tsrFusedLaunch(op.fused, parts, p.c, nullptr); r != ncclSuccess)
+    return passed_on(r);
+  const ncclResult_t made =
+      for_each(gemm, tsrTileCount(&tiles), [&](int64_t i) { return producer.make(i); });
+  return made != ncclSuccess ? made : passed_on(tsrFusedWait(op.fused));
+}
+
 // Reduce-scatter, all-reduce, all-to-all.
 ncclResult_t send_product(tsrGemm& gemm, const tsrGemmProblem_t& p,
                           tsrFusedCollective_t collective) {
@@ -177,44 +229,30 @@ ncclResult_t send_product(tsrGemm& gemm, const tsrGemmProblem_t& p,
   config.output_ld = p.ldc;
   config.remote = 1;
   Operator* op = nullptr;
-  if (const ncclResult_t r = gemm.operators.find(config, &op); r != ncclSuccess)
-    return passed_on(r);
+  if (const ncclResult_t r = prepare(gemm, p, config, &op); r != ncclSuccess) return passed_on(r);
   const View c = view(p.c, p.ldc, p);
   if (!in_place) op->space.resize(static_cast<size_t>(p.m * p.n) * c.element_bytes());
   void* const parts = in_place ? p.c : op->space.data();
   tsrTiles tiles;
   if (const ncclResult_t r = tsrFusedInput(op->fused, parts, &tiles); r != ncclSuccess)
     return passed_on(r);
+  CallTimes times;
+  const auto start = std::chrono::steady_clock::now();
   const Product product(op_view(p.a, p.lda, p, p.transpose_a),
                         op_view(p.b, p.ldb, p, p.transpose_b), p.m, p.n, p.k, p.alpha, false);
-  if (const ncclResult_t r = tsrFusedLaunch(op->fused, parts, p.c, nullptr); r != ncclSuccess)
-    return passed_on(r);
   const Producer producer(p, product, tiles, c, scatters ? tiles.rank * tiles.block_rows : 0);
-  const ncclResult_t made =
-      for_each(gemm, tsrTileCount(&tiles), [&](int64_t i) { return producer.make(i); });
-  return made != ncclSuccess ? made : passed_on(tsrFusedWait(op->fused));
+  const ncclResult_t ran = gemm.fused ? send_fused(gemm, p, *op, producer, tiles, parts)
+                                      : send_unfused(gemm, p, *op, producer, parts, &times);
+  times.total = us_since(start);
+  return ran != ncclSuccess ? ran : record(gemm, *op, times);
 }
 
-ncclResult_t gather_and_multiply(tsrGemm& gemm, const tsrGemmProblem_t& p) {
-  const ncclResult_t lines = check_lines(p, own_rows(gemm, p.m), p.m);
-  if (lines != ncclSuccess) return lines;
-  tsrFusedConfig_t config = config_of(gemm, p, tsrFusedAllGather, p.k);
-  config.column_major = (p.column_major != 0) != (p.transpose_a != 0) ? 1 : 0;  // as op(A) lies
-  config.tile_cols = static_cast<int32_t>(p.k);
-  config.input_ld = p.lda;
-  Operator* op = nullptr;
-  if (const ncclResult_t r = gemm.operators.find(config, &op); r != ncclSuccess)
-    return passed_on(r);
-  const View c = view(p.c, p.ldc, p);
-  op->space.resize(static_cast<size_t>(p.m * p.k) * c.element_bytes());
-  tsrTiles tiles;
-  if (const ncclResult_t r = tsrFusedOutput(op->fused, op->space.data(), &tiles); r != ncclSuccess)
-    return passed_on(r);
-  if (const ncclResult_t r = tsrFusedLaunch(op->fused, p.a, op->space.data(), nullptr);
+// The product of what a fused all-gather brings, row of tiles by row of tiles.
+ncclResult_t gather_fused(tsrGemm& gemm, const tsrGemmProblem_t& p, Operator& op,
+                          const Product& product, const View& c, const tsrTiles& tiles) {
+  if (const ncclResult_t r = tsrFusedLaunch(op.fused, p.a, op.space.data(), nullptr);
       r != ncclSuccess)
     return passed_on(r);
-  const View a{op->space.data(), tiles.ld, config.column_major == 0, p.type};
-  const Product product(a, op_view(p.b, p.ldb, p, p.transpose_b), p.m, p.n, p.k, p.alpha, true);
   const ncclResult_t made = for_each(gemm, tiles.down, [&](int64_t i) {
     int32_t row = 0, col = 0, rows = 0, cols = 0;
     tsrTileOrder(&tiles, i, &row, &col);
@@ -225,7 +263,44 @@ ncclResult_t gather_and_multiply(tsrGemm& gemm, const tsrGemmProblem_t& p) {
     product.multiply({top, rows, 0, p.n}, c.from(top, 0), p.beta, c.from(top, 0));
     return ncclSuccess;
   });
-  return made != ncclSuccess ? made : passed_on(tsrFusedWait(op->fused));
+  return made != ncclSuccess ? made : passed_on(tsrFusedWait(op.fused));
+}
+
+ncclResult_t gather_unfused(tsrGemm& gemm, const tsrGemmProblem_t& p, Operator& op,
+                            const Product& product, const View& c, CallTimes* times) {
+  const ncclResult_t gathered =
+      run_collective(gemm.comm, p, tsrFusedAllGather, gemm.ranks, p.a, op.space.data());
+  if (gathered != ncclSuccess) return passed_on(gathered);
+  const auto start = std::chrono::steady_clock::now();
+  const ncclResult_t made = for_rows(gemm, p.m, [&](int64_t row, int64_t rows) {
+    product.multiply({row, rows, 0, p.n}, c.from(row, 0), p.beta, c.from(row, 0));
+  });
+  times->product = us_since(start);
+  return made;
+}
+
+ncclResult_t gather_and_multiply(tsrGemm& gemm, const tsrGemmProblem_t& p) {
+  const ncclResult_t lines = check_lines(p, own_rows(gemm, p.m), p.m);
+  if (lines != ncclSuccess) return lines;
+  tsrFusedConfig_t config = config_of(gemm, p, tsrFusedAllGather, p.k);
+  config.column_major = (p.column_major != 0) != (p.transpose_a != 0) ? 1 : 0;  // as op(A) lies
+  config.tile_cols = static_cast<int32_t>(p.k);
+  config.input_ld = p.lda;
+  Operator* op = nullptr;
+  if (const ncclResult_t r = prepare(gemm, p, config, &op); r != ncclSuccess) return passed_on(r);
+  const View c = view(p.c, p.ldc, p);
+  op->space.resize(static_cast<size_t>(p.m * p.k) * c.element_bytes());
+  tsrTiles tiles;
+  if (const ncclResult_t r = tsrFusedOutput(op->fused, op->space.data(), &tiles); r != ncclSuccess)
+    return passed_on(r);
+  CallTimes times;
+  const auto start = std::chrono::steady_clock::now();
+  const View a{op->space.data(), tiles.ld, config.column_major == 0, p.type};
+  const Product product(a, op_view(p.b, p.ldb, p, p.transpose_b), p.m, p.n, p.k, p.alpha, true);
+  const ncclResult_t ran = gemm.fused ? gather_fused(gemm, p, *op, product, c, tiles)
+                                      : gather_unfused(gemm, p, *op, product, c, &times);
+  times.total = us_since(start);
+  return ran != ncclSuccess ? ran : record(gemm, *op, times);
 }
 
 // No exception leaves the library.
@@ -271,6 +346,20 @@ TSR_GEMM_API ncclResult_t tsrGemmCreate(ncclComm_t comm, int threads, tsrGemm_t*
 
 TSR_GEMM_API ncclResult_t tsrGemmDestroy(tsrGemm_t gemm) {
   const std::unique_ptr<tsrGemm> ended(gemm);
+  return ncclSuccess;
+}
+
+TSR_GEMM_API ncclResult_t tsrGemmSetFusing(tsrGemm_t gemm, tsrGemmFusing_t fusing) {
+  const int value = fusing;
+  if (gemm == nullptr || value < tsrGemmChoose || value > tsrGemmDoNotFuse)
+    return tessera::gemm::bad("tsrGemmSetFusing: gemm is NULL, or fusing is unknown");
+  gemm->fusing = fusing;
+  return ncclSuccess;
+}
+TSR_GEMM_API ncclResult_t tsrGemmFused(tsrGemm_t gemm, int* fused) {
+  if (gemm == nullptr || fused == nullptr)
+    return tessera::gemm::bad("tsrGemmFused: gemm or fused is NULL");
+  *fused = gemm->fused ? 1 : 0;
   return ncclSuccess;
 }
 

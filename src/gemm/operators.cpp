@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMostOperators = 32;  // least used ones are given up
 constexpr int64_t kPieces = 4;         // rows of tiles for a rank's rows, at best
-constexpr int64_t kLeastRows = 128, kMostRows = 512, kMostCols = 1024;
+constexpr int64_t kLeastRows = 48, kMostRows = 512, kMostCols = 1024;
 
 auto shape(const tsrFusedConfig_t& c) {
   return std::make_tuple(c.collective, c.map, c.type, c.column_major, c.rows, c.cols, c.tile_rows,
@@ -30,7 +30,7 @@ ncclResult_t Operators::find(const tsrFusedConfig_t& config, Operator** out) {
   } else {
     tsrFused_t fused = nullptr;
     if (const ncclResult_t r = tsrFusedCreate(&config, comm_, &fused); r != ncclSuccess) return r;
-    operators_.push_front({config, fused, {}});
+    operators_.push_front({config, fused});
     if (operators_.size() > kMostOperators) {
       static_cast<void>(tsrFusedDestroy(operators_.back().fused));
       operators_.pop_back();
@@ -42,9 +42,12 @@ ncclResult_t Operators::find(const tsrFusedConfig_t& config, Operator** out) {
 
 void choose_tiles(int64_t rows, int ranks, int64_t cols, tsrFusedConfig_t* config) {
   const int64_t owned = (rows + ranks - 1) / ranks;
-  const int64_t piece = (owned + kPieces - 1) / kPieces;
-  config->tile_rows =
-      static_cast<int32_t>(std::clamp((piece + 15) / 16 * 16, kLeastRows, kMostRows));
+  int64_t pieces = std::clamp<int64_t>(owned / kLeastRows, 1, kPieces);
+  pieces = std::max(pieces, (owned + kMostRows - 1) / kMostRows);
+  // Tiles that end where a rank's rows do hold up no chunk of another.
+  while (owned % pieces != 0 && owned / (pieces + 1) >= kLeastRows && pieces < 2 * kPieces)
+    ++pieces;
+  config->tile_rows = static_cast<int32_t>((owned + pieces - 1) / pieces);
   config->tile_cols = static_cast<int32_t>(std::clamp<int64_t>(cols, 1, kMostCols));
 }
 

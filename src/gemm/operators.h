@@ -8,12 +8,15 @@
 #include <list>
 #include <vector>
 
+#include "gemm/choice.h"
+
 namespace tessera::gemm {
 
 struct Operator {
   tsrFusedConfig_t config;
   tsrFused_t fused = nullptr;
-  std::vector<char> space;  // as large as the matrix; empty until asked for
+  Choice choice = {};
+  std::vector<char> space = {};  // as large as the matrix; empty until asked for
 };
 
 class Operators {

@@ -282,6 +282,7 @@ void Engine::raise_signals(Lane& lane, uint32_t l, const StepCode& step) {
 void Engine::arrive(const Event& event) {
   const SignalCode& signal = source_.code().signals[event.item];
   const uint32_t owner = source_.turned_rank(signal.rank, lanes_[event.lane].rank);
+  if (options_.raised) options_.raised(static_cast<int>(owner), signal.counter, now_);
   raise(owner, signal.counter, signal.increment, event.record);
 }
 
@@ -298,7 +299,9 @@ void Engine::raise(uint32_t rank, uint32_t counter, uint64_t by, uint32_t cause)
 void Engine::tile(uint32_t rank) {
   const ProgramCode& program = source_.program(static_cast<int>(rank));
   Tiles& at = tiles_[rank];
-  const ExternalCode& external = source_.code().externals[program.first_external + at.external];
+  const uint32_t which =
+      options_.tile_order ? options_.tile_order(static_cast<int>(rank), at.external) : at.external;
+  const ExternalCode& external = source_.code().externals[program.first_external + which];
   const bool arrives = external.arrivals > 0;
   if (++at.arrivals >= external.arrivals) {
     at.arrivals = 0;

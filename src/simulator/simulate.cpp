@@ -18,8 +18,8 @@ Status check(const Source& source, const Routes& routes, const Message& message,
                            node, nodes);
     }
   }
-  if (message.element_bytes < 1 || message.element_bytes > 64) {
-    return Status::error(Code::kInvalidArgument, "elements of {} bytes: 1 to 64 are possible",
+  if (message.element_bytes < 1) {
+    return Status::error(Code::kInvalidArgument, "elements of {} bytes: at least 1 is possible",
                          message.element_bytes);
   }
   if (message.slice != 0 && message.count / message.slice > (1u << 24)) {

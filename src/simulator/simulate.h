@@ -4,7 +4,7 @@
 // met, moves its chunks, then raises its signals; a message longer than a slice takes several
 // passes, which overlap as far as waits with a lag allow. Time is what cost.h, the graph's links
 // and their sharing (share.h) make of it. External counters rise tile by tile (RankCost::tile_us),
-// in the order of their numbers.
+// in the order of their numbers or in SimulateOptions::tile_order.
 //
 //      Source --- steps ---.                                     .--> Outcome: times, traffic
 //      Routes --- links --- simulate(), event by event (queue.h) ---> CriticalPath: why so long
@@ -42,6 +42,10 @@ struct SimulateOptions {
   uint64_t most_events = ~0ull;  // give up beyond
   // If given, called now and then with the number of steps that have begun.
   std::function<void(uint64_t)> progress;
+  // Which external counter the compute kernel of a rank completes as its i-th; null: the i-th.
+  std::function<uint32_t(int rank, uint32_t i)> tile_order;
+  // If given, called for every signal that arrives at a counter.
+  std::function<void(int rank, uint32_t counter, double us)> raised;
 };
 
 inline constexpr uint32_t kNoRecord = ~0u;

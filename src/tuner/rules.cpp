@@ -74,7 +74,7 @@ size_t eager_max_across(Collective collective, const Site& site) {
   const int carried =
       shared_out ? std::max(1, site.ranks - site.ranks / site.hosts) : std::max(1, site.hosts - 1);
   const size_t fair = 64 * KiB / static_cast<size_t>(carried);
-  return std::min(std::clamp<size_t>(fair, 2 * KiB, 32 * KiB), low_latency_cap(collective, site));
+  return std::min(std::clamp<size_t>(fair, 2 * KiB, 64 * KiB), low_latency_cap(collective, site));
 }
 
 const Algorithm* eager_algorithm(Collective collective, int ranks) {

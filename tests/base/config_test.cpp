@@ -26,6 +26,14 @@ constexpr const char* kNames[] = {
     "NCCL_COMM_BLOCKING",
     "TESSERA_SHARE_MEMORY",
     "NCCL_SOCKET_IFNAME",
+    "NCCL_IB_DISABLE",
+    "NCCL_IB_HCA",
+    "NCCL_IB_GID_INDEX",
+    "NCCL_IB_TIMEOUT",
+    "NCCL_IB_RETRY_CNT",
+    "NCCL_IB_TC",
+    "NCCL_IB_SL",
+    "NCCL_IB_QPS_PER_CONNECTION",
     "NCCL_SOCKET_FAMILY",
     "NCCL_SOCKET_NTHREADS",
     "NCCL_NSOCKS_PERTHREAD",
@@ -44,6 +52,8 @@ constexpr const char* kNames[] = {
     "NCCL_MIN_CTAS",
     "NCCL_MAX_CTAS",
     "NCCL_TUNER_PLUGIN",
+    "NCCL_NET_PLUGIN",
+    "NCCL_NET",
 };
 
 std::string text_of_file(const std::string& path) {
@@ -137,12 +147,14 @@ TEST_F(ConfigTest, EveryVariableIsRead) {
   EXPECT_EQ(config.debug_file, "/tmp/log.%h.%p");
 }
 
-TEST_F(ConfigTest, FilesOfTheTopologyAndThePluginAreRead) {
+TEST_F(ConfigTest, FilesOfTheTopologyAndPluginsAreRead) {
   ::setenv("NCCL_TOPO_FILE", "/a", 1);
   ::setenv("NCCL_TOPO_DUMP_FILE", "/b", 1);
   ::setenv("NCCL_GRAPH_FILE", "/c", 1);
   ::setenv("NCCL_GRAPH_DUMP_FILE", "/d", 1);
   ::setenv("NCCL_TUNER_PLUGIN", "mine", 1);
+  ::setenv("NCCL_NET_PLUGIN", "theirs", 1);
+  ::setenv("NCCL_NET", "Socket", 1);
   EXPECT_EQ(read().topology_dump_rank, 0);
   ::setenv("NCCL_TOPO_DUMP_FILE_RANK", "3", 1);
   ::setenv("NCCL_GRAPH_DUMP_FILE_RANK", "4", 1);
@@ -154,6 +166,8 @@ TEST_F(ConfigTest, FilesOfTheTopologyAndThePluginAreRead) {
   EXPECT_EQ(config.graph_dump, "/d");
   EXPECT_EQ(config.graph_dump_rank, 4);
   EXPECT_EQ(config.tuner_plugin, "mine");
+  EXPECT_EQ(config.net_plugin, "theirs");
+  EXPECT_EQ(config.net, "Socket");
   refusal("NCCL_TOPO_DUMP_FILE_RANK", "-1");
   refusal("NCCL_GRAPH_DUMP_FILE_RANK", "all");
 }
@@ -190,6 +204,31 @@ TEST_F(ConfigTest, TheSocketFamilyIsOneOfTwoWords) {
   ::setenv("NCCL_SOCKET_FAMILY", "AF_INET6", 1);
   EXPECT_EQ(read().socket_family, "AF_INET6");
   EXPECT_THAT(refusal("NCCL_SOCKET_FAMILY", "ipv6"), HasSubstr("AF_INET or AF_INET6"));
+}
+
+TEST_F(ConfigTest, TheVariablesOfRdmaAreReadAndChecked) {
+  EXPECT_FALSE(read().ib_disabled);
+  EXPECT_EQ(read().ib_gid_index, -1);
+  ::setenv("NCCL_IB_DISABLE", "1", 1);
+  ::setenv("NCCL_IB_HCA", "^=mlx5_0:1,mlx5_1", 1);
+  ::setenv("NCCL_IB_GID_INDEX", "3", 1);
+  ::setenv("NCCL_IB_TIMEOUT", "22", 1);
+  ::setenv("NCCL_IB_RETRY_CNT", "3", 1);
+  ::setenv("NCCL_IB_TC", "106", 1);
+  ::setenv("NCCL_IB_SL", "5", 1);
+  ::setenv("NCCL_IB_QPS_PER_CONNECTION", "4", 1);
+  const Config config = read();
+  EXPECT_TRUE(config.ib_disabled);
+  EXPECT_EQ(config.ib_hca, "^=mlx5_0:1,mlx5_1");
+  EXPECT_EQ(config.ib_gid_index, 3);
+  EXPECT_EQ(config.ib_timeout, 22);
+  EXPECT_EQ(config.ib_retries, 3);
+  EXPECT_EQ(config.ib_traffic_class, 106);
+  EXPECT_EQ(config.ib_service_level, 5);
+  EXPECT_EQ(config.ib_pairs_per_connection, 4);
+  EXPECT_THAT(refusal("NCCL_IB_HCA", "mlx5_0:one"), HasSubstr(":port"));
+  EXPECT_THAT(refusal("NCCL_IB_TIMEOUT", "32"), HasSubstr("from 0 to 31"));
+  EXPECT_THAT(refusal("NCCL_IB_QPS_PER_CONNECTION", "0"), HasSubstr("from 1 to 8"));
 }
 
 TEST_F(ConfigTest, OneLineSaysWhyMoreChannelsHaveNoEffect) {
@@ -295,6 +334,7 @@ TEST_F(ConfigTest, SharedSettingsHoldWhatDecidesTheScheduleAndNothingPersonal) {
   EXPECT_THAT(shared, Contains(Pair("NCCL_TOPO_FILE (contents)", "none")));
   EXPECT_THAT(shared, Contains(Pair("NCCL_GRAPH_FILE (contents)", "none")));
   EXPECT_THAT(shared, Contains(Pair("NCCL_TUNER_PLUGIN (in use)", "none")));
+  EXPECT_THAT(shared, Contains(Pair("NCCL_NET_PLUGIN (in use)", "none")));
   EXPECT_THAT(shared, Not(Contains(Pair("NCCL_DEBUG", ::testing::_))));
   EXPECT_THAT(shared, Not(Contains(Pair("TESSERA_TIMEOUT_MS", ::testing::_))));
 }

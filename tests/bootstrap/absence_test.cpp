@@ -27,7 +27,7 @@ TEST(Absence, AtTheDeadlineAllThatJoinedLearnWhoIsMissing) {
 
 TEST(Absence, AVeryShortDeadlineEndsInATimeoutToo) {
   const auto result = join(new_id(), {0, 2, {}}, Deadline::after(milliseconds(0)));
-  EXPECT_EQ(result.status().code(), Code::kTimeout);
+  EXPECT_EQ(result.status().code(), Code::kTimeout) << result.status().message();
 }
 
 TEST(Absence, AfterAWhileTheLogSaysWhoIsMissing) {

@@ -65,7 +65,9 @@ inline void expect_all_joined(const std::vector<Result<Membership>>& results) {
 // A plain connection to where the root of `id` listens.
 inline Fd connect_raw(const UniqueId& id) {
   Fd fd;
-  EXPECT_EQ(bootstrap::connect_to(content_of(id).address, soon(), fd), bootstrap::Outcome::kOk);
+  size_t which = 0;
+  const bootstrap::SocketAddress at[] = {content_of(id).address};
+  EXPECT_EQ(bootstrap::connect_to_any(at, soon(), fd, which), bootstrap::Outcome::kOk);
   return fd;
 }
 

@@ -33,15 +33,23 @@ TEST(UniqueId, AFlippedBitAnywhereIsNoticed) {
   }
 }
 
-TEST(UniqueId, HoldsAddressSecretAndCreator) {
+TEST(UniqueId, HoldsAddressesSecretAndCreator) {
   bootstrap::IdContent in;
   in.address = bootstrap::make_address(in6addr_loopback, 4711, 0);
+  in6_addr far = {};
+  far.s6_addr[0] = 0xfd;
+  far.s6_addr[15] = 1;
+  in.others = {bootstrap::make_address(in_addr{htonl(0x0a010203)}, 0),
+               bootstrap::make_address(far, 0, 0)};
   in.secret = {1, 2, 3};
   in.hosted_by_rank_zero = true;
   in.creator = 99;
   const auto out = bootstrap::decode(bootstrap::encode(in));
   ASSERT_TRUE(out.ok());
   EXPECT_EQ(bootstrap::to_text(out.value().address), "[::1]:4711");
+  ASSERT_EQ(out.value().others.size(), 2U);
+  EXPECT_EQ(bootstrap::to_text(out.value().others[0]), "10.1.2.3:4711");
+  EXPECT_EQ(bootstrap::to_text(out.value().others[1]), "[fd00::1]:4711");
   EXPECT_EQ(out.value().secret, in.secret);
   EXPECT_TRUE(out.value().hosted_by_rank_zero);
   EXPECT_EQ(out.value().creator, 99);
@@ -79,20 +87,29 @@ TEST(UniqueId, AnInterfaceNameThatMatchesNothingNamesTheInterfacesThereAre) {
 }
 
 TEST(UniqueId, AnExcludedInterfaceIsNotChosen) {
-  const auto loopback = bootstrap::choose_interface("lo");
+  const auto loopback = bootstrap::choose_addresses("lo");
   ASSERT_TRUE(loopback.ok());
-  const auto other = bootstrap::choose_interface("^lo");
+  const auto other = bootstrap::choose_addresses("^lo");
   if (other.ok()) {
-    EXPECT_NE(bootstrap::to_text(other.value()), bootstrap::to_text(loopback.value()));
+    EXPECT_NE(bootstrap::to_text(other.value()[0]), bootstrap::to_text(loopback.value()[0]));
   } else {
     EXPECT_EQ(other.status().code(), Code::kInvalidUsage);
   }
 }
 
+TEST(UniqueId, TheFamilyThatIsWantedIsChosen) {
+  const auto six = bootstrap::choose_addresses("", "AF_INET6");
+  ASSERT_TRUE(six.ok());
+  for (const auto& address : six.value()) EXPECT_EQ(address.family(), AF_INET6);
+  const auto four = bootstrap::choose_addresses("lo", "AF_INET");
+  ASSERT_TRUE(four.ok());
+  EXPECT_EQ(four.value()[0].family(), AF_INET);
+}
+
 TEST(UniqueId, AnInterfacePrefixMatches) {
-  const auto address = bootstrap::choose_interface("nosuch,l");
+  const auto address = bootstrap::choose_addresses("nosuch,l");
   ASSERT_TRUE(address.ok()) << address.status().message();
-  EXPECT_EQ(bootstrap::to_text(address.value()), "127.0.0.1:0");
+  EXPECT_EQ(bootstrap::to_text(address.value()[0]), "127.0.0.1:0");
 }
 
 TEST(Agreement, RunsOfRanksAreShortened) {

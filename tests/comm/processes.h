@@ -24,9 +24,11 @@ struct Ending {
 };
 
 // Runs body in `ranks` processes; body returns what went wrong ("" for nothing). A body that never
-// returns is killed by the test's time-out.
-inline std::vector<Ending> run_processes(int ranks, const CommOptions& options,
-                                         const std::function<std::string(Communicator&)>& body) {
+// returns is killed by the test's time-out. `adjust`: what a rank's process does first, perhaps to
+// its options.
+inline std::vector<Ending> run_processes(
+    int ranks, const CommOptions& options, const std::function<std::string(Communicator&)>& body,
+    const std::function<void(int rank, CommOptions&)>& adjust = {}) {
   std::vector<Ending> endings(ranks);
   Result<UniqueId> id = create_unique_id(options.config);
   EXPECT_TRUE(id.ok()) << id.status().message();
@@ -41,8 +43,10 @@ inline std::vector<Ending> run_processes(int ranks, const CommOptions& options,
       close(ends[0]);
       std::string text;
       {
+        CommOptions own = options;
+        if (adjust) adjust(rank, own);
         Result<std::unique_ptr<Communicator>> comm =
-            Communicator::create(id.value(), ranks, rank, options);
+            Communicator::create(id.value(), ranks, rank, own);
         text = comm.ok() ? body(*comm.value()) : "create: " + comm.status().message();
       }
       const ssize_t written = write(ends[1], text.data(), text.size());

@@ -72,6 +72,37 @@ TEST(FusedApi, AKernelDrivesAReduceScatterTileByTile) {
   });
 }
 
+TEST(FusedApi, AnEstimateIsTheSameOnAllRanksAndAnExplanationAdvises) {
+  const Ranks ranks(3);
+  double fused[3] = {};
+  ranks.on_threads([&](int rank, ncclComm_t comm) {
+    const Operator op(config(tsrFusedReduceScatter, 96, 64), comm);
+    tsrFusedCosts_t costs;
+    ASSERT_EQ(tsrFusedEstimate(op.op, 1000, 0, &costs), ncclSuccess) << last_error();
+    fused[rank] = costs.fused_us;
+    EXPECT_GE(costs.fused_us, 1000);
+    EXPECT_DOUBLE_EQ(costs.unfused_us, 1000 + costs.collective_us);
+    EXPECT_EQ(costs.fuse, 1.03 * costs.fused_us < costs.unfused_us ? 1 : 0);
+    EXPECT_EQ(costs.read_bytes, 5u * 32 * 64 * 4);  // two copies for peers, then three parts
+    char text[1000];
+    ASSERT_EQ(tsrFusedExplain(op.op, text, sizeof text), ncclSuccess);
+    EXPECT_THAT(text, HasSubstr("model: the collective alone takes"));
+  });
+  EXPECT_EQ(fused[0], fused[1]);
+  EXPECT_EQ(fused[0], fused[2]);
+}
+
+TEST(FusedApi, AnEstimateRefusesTimesThatMakeNoSense) {
+  const Ranks ranks(1);
+  ranks.on_threads([](int, ncclComm_t comm) {
+    const Operator op(config(tsrFusedReduceScatter, 16, 16), comm);
+    tsrFusedCosts_t costs;
+    EXPECT_EQ(tsrFusedEstimate(op.op, -1, 0, &costs), ncclInvalidArgument);
+    EXPECT_THAT(last_error(), HasSubstr("finite and not negative"));
+    EXPECT_EQ(tsrFusedEstimate(op.op, 1, 0, nullptr), ncclInvalidArgument);
+  });
+}
+
 TEST(FusedApi, AStreamRunsLaunchesOneAfterTheOther) {
   const Ranks ranks(2);
   ranks.on_threads([](int rank, ncclComm_t comm) {

@@ -118,6 +118,35 @@ TEST(Semantics, TilesOfAComputeKernelArriveOneAfterTheOther) {
   EXPECT_NEAR(simulated(tiles, {2, 4, 1}, cost).total_us, 7 + 60 + 50, 1e-3);
 }
 
+TEST(Semantics, TilesArriveInTheOrderThatIsGiven) {
+  PlanBuilder plan("tiles", Collective::kSendRecv, 1);
+  const int first = plan.external_counter(0, 4);
+  static_cast<void>(plan.external_counter(0, 2));
+  const int done = plan.counter(0);
+  plan.lane(0).sync().wait(first, 4).signal(0, done);
+  plan.lane(0, 1).sync().wait(done);
+  const Plan tiles = std::move(plan).build();
+  Cost cost = run::costs({});
+  cost.gpu.tile_us = 10;
+  std::vector<double> raised;
+  const auto at = [&](bool last_first) {
+    SimulateOptions options;
+    if (last_first) options.tile_order = [](int, uint32_t i) { return 1 - i; };
+    options.raised = [&](int, uint32_t counter, double us) {
+      EXPECT_EQ(counter, static_cast<uint32_t>(done));
+      raised.push_back(us);
+    };
+    const Result<Outcome> outcome =
+        try_simulate(tiles, machines::star(1, kGbs, kLatency), {1, 4, 0}, cost, options);
+    EXPECT_TRUE(outcome.ok()) << outcome.status().message();
+  };
+  at(false);
+  at(true);
+  ASSERT_EQ(raised.size(), 2u);
+  EXPECT_NEAR(raised[0], 40, 1);
+  EXPECT_NEAR(raised[1], 60, 1);
+}
+
 TEST(Semantics, EmptyChunksMoveNothing) {
   const Outcome outcome = simulated(pipe(0), {0, 4, 0});
   EXPECT_NEAR(outcome.total_us, kLatency, 1e-3);

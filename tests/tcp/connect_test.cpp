@@ -7,6 +7,7 @@
 
 #include "base/deadline.h"
 #include "tcp/support/job.h"
+#include "transports/tcp/contact.h"
 #include "transports/tcp/greeting.h"
 
 namespace tessera::tcp {
@@ -99,6 +100,38 @@ TEST_F(TwoRanks, AnIpv6AddressServesWhenTheFamilyIsChosen) {
   ASSERT_TRUE(first.ok()) << first.message();
   ASSERT_TRUE(second.ok()) << second.message();
   expect_traffic();
+}
+
+TEST(TwoSockets, FramesMayFollowOnOneBeforeTheOtherIsReady) {
+  const Config config = loopback_config(2);
+  const Listener listener = open_listener(config);
+  MemoryLanding landing(64);
+  std::thread dialer([&] {
+    const RemotePeer peer = peer_of(1, listener);
+    Engine engine =
+        connect(open_listener(config), 0, {&peer, 1}, kSecret, config, landing, within(kGenerous));
+    EXPECT_TRUE(engine.ok()) << engine.status().message();
+  });
+  const Self self{1, kSecret};
+  std::vector<std::unique_ptr<Guest>> guests;
+  const Deadline deadline = within(kGenerous);
+  size_t seated = 0;
+  while (seated < 2 && !deadline.passed()) {
+    Fd fd(::accept4(listener.sockets()[0].get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (fd.valid()) guests.push_back(std::make_unique<Guest>(self, std::move(fd)));
+    seated = 0;
+    for (const auto& guest : guests) {
+      guest->serve();
+      if (guest->state() == Guest::State::kSeated) ++seated;
+    }
+  }
+  ASSERT_EQ(guests.size(), 2U);
+  guests[0]->say_ready();
+  const char frame = 1;
+  EXPECT_EQ(::send(guests[0]->fd(), &frame, 1, MSG_NOSIGNAL), 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the dialer sees it
+  guests[1]->say_ready();
+  dialer.join();
 }
 
 TEST_F(TwoRanks, AddressesThatLeadNowhereOrToSomebodyElseAreNotChosen) {

@@ -40,7 +40,7 @@ class Connector {
         reception_(self_, std::move(listener), callers(rank, peers)) {}
 
   // Ok when all peers are connected.
-  Status run();
+  Status run(const std::function<void()>& meanwhile);
   std::vector<Connection> take_connections();
 
  private:
@@ -71,7 +71,7 @@ std::set<int> Connector::callers(int rank, std::span<const RemotePeer> peers) {
   return lower;
 }
 
-Status Connector::run() {
+Status Connector::run(const std::function<void()>& meanwhile) {
   dialers_.resize(peers_.size());
   while (true) {
     dial_more();
@@ -79,6 +79,7 @@ Status Connector::run() {
     if (done()) return {};
     if (deadline_.passed()) return too_late();
     if (Status status = wait_and_serve(); !status.ok()) return status;
+    if (meanwhile) meanwhile();
   }
 }
 
@@ -211,9 +212,10 @@ Result<std::unique_ptr<PortEngine>> connect(Listener listener, int rank,
                                             std::span<const RemotePeer> peers,
                                             const std::array<uint8_t, 16>& secret,
                                             const Config& config, Landing& landing,
-                                            Deadline deadline) {
+                                            Deadline deadline,
+                                            const std::function<void()>& meanwhile) {
   Connector connector(std::move(listener), rank, peers, secret, config, deadline);
-  if (Status status = connector.run(); !status.ok()) return status;
+  if (Status status = connector.run(meanwhile); !status.ok()) return status;
   return Engine::create(connector.take_connections(), rank, landing);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,12 +30,15 @@ struct RemotePeer {
 // sockets_per_peer() sockets or by one per rail, if that is more. Both sides prove that they know
 // `secret`. `landing` must outlive the engine.
 //
+// `meanwhile`, if there is one, is called every few milliseconds until then.
+//
 // kRemote: none of a peer's addresses leads to it; kTimeout: it has not answered, or called, in
 // time. Both name the peer and what became of each address. kSystem.
 Result<std::unique_ptr<PortEngine>> connect(Listener listener, int rank,
                                             std::span<const RemotePeer> peers,
                                             const std::array<uint8_t, 16>& secret,
                                             const Config& config, Landing& landing,
-                                            Deadline deadline);
+                                            Deadline deadline,
+                                            const std::function<void()>& meanwhile = {});
 
 }  // namespace tessera::tcp

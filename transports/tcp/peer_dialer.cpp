@@ -56,8 +56,9 @@ void PeerDialer::collect(std::vector<Contact*>& contacts) const {
   for (const Attempt& attempt : attempts_) {
     if (attempt.call != nullptr) contacts.push_back(attempt.call.get());
   }
+  // What comes after Ready are frames, which are the engine's.
   for (const auto& call : calls_) {
-    if (call != nullptr) contacts.push_back(call.get());
+    if (call != nullptr && call->state() != Call::State::kReady) contacts.push_back(call.get());
   }
 }
 

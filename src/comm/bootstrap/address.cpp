@@ -25,17 +25,17 @@ struct Interface {
 };
 
 // Interfaces that are up and have an address one can bind without more knowledge. IPv4 first.
-std::vector<Interface> usable_interfaces() {
+std::vector<Interface> usable_interfaces(const std::string& family) {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, ::freeifaddrs);
   std::vector<Interface> found;
   for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
     if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0) continue;
-    if (at->ifa_addr->sa_family == AF_INET) {
+    if (at->ifa_addr->sa_family == AF_INET && family != "AF_INET6") {
       const auto* in = reinterpret_cast<const sockaddr_in*>(at->ifa_addr);
       found.push_back({at->ifa_name, make_address(in->sin_addr, 0)});
-    } else if (at->ifa_addr->sa_family == AF_INET6) {
+    } else if (at->ifa_addr->sa_family == AF_INET6 && family != "AF_INET") {
       const auto* in6 = reinterpret_cast<const sockaddr_in6*>(at->ifa_addr);
       if (IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) && in6->sin6_scope_id == 0) continue;
       found.push_back({at->ifa_name, make_address(in6->sin6_addr, 0, in6->sin6_scope_id)});
@@ -85,6 +85,21 @@ SocketAddress make_address(const in6_addr& ip, uint16_t port, uint32_t scope) {
   return address;
 }
 
+uint16_t port_of(const SocketAddress& address) {
+  return ntohs(address.family() == AF_INET
+                   ? reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port
+                   : reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_port);
+}
+
+SocketAddress with_port(SocketAddress address, uint16_t port) {
+  if (address.family() == AF_INET) {
+    reinterpret_cast<sockaddr_in*>(&address.storage)->sin_port = htons(port);
+  } else {
+    reinterpret_cast<sockaddr_in6*>(&address.storage)->sin6_port = htons(port);
+  }
+  return address;
+}
+
 std::string to_text(const SocketAddress& address) {
   char host[NI_MAXHOST] = {};
   char port[NI_MAXSERV] = {};
@@ -129,29 +144,35 @@ Result<SocketAddress> parse_comm_id(const std::string& text) {
   return make_address(in6->sin6_addr, *port, in6->sin6_scope_id);
 }
 
-Result<SocketAddress> choose_interface(const std::string& ifname) {
-  const std::vector<Interface> interfaces = usable_interfaces();
+Result<std::vector<SocketAddress>> choose_addresses(const std::string& ifname,
+                                                    const std::string& family) {
+  const std::vector<Interface> interfaces = usable_interfaces(family);
+  std::vector<SocketAddress> chosen;
   if (ifname.empty()) {
     // Bridges of containers and virtual machines lead nowhere else.
     const InterfaceFilter outward("^lo,docker,virbr");
     for (const Interface& interface : interfaces) {
       if (outward.passes(interface.name) && !interface.address.link_local())
-        return interface.address;
+        chosen.push_back(interface.address);
     }
-    return make_address(in_addr{htonl(INADDR_LOOPBACK)}, 0);
+    if (!chosen.empty()) return chosen;
+    if (family == "AF_INET6") return std::vector{make_address(in6addr_loopback, 0, 0)};
+    return std::vector{make_address(in_addr{htonl(INADDR_LOOPBACK)}, 0)};
   }
   const InterfaceFilter filter(ifname);
   std::vector<std::string> names;
   for (const Interface& interface : interfaces) {
-    if (filter.passes(interface.name)) return interface.address;
+    if (filter.passes(interface.name)) return std::vector{interface.address};
     if (std::find(names.begin(), names.end(), interface.name) == names.end()) {
       names.push_back(interface.name);
     }
   }
-  return Status::error(Code::kInvalidUsage,
-                       "NCCL_SOCKET_IFNAME=\"{}\" matches no interface with a usable address; this "
-                       "host has: {}",
-                       ifname, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+  return Status::error(
+      Code::kInvalidUsage,
+      "NCCL_SOCKET_IFNAME=\"{}\" matches no interface with a usable address{}; this "
+      "host has: {}",
+      ifname, family.empty() ? "" : fmt::format(" (NCCL_SOCKET_FAMILY={})", family),
+      names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
 }  // namespace tessera::bootstrap

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
@@ -25,14 +26,19 @@ struct SocketAddress {
 SocketAddress make_address(const in_addr& ip, uint16_t port);
 SocketAddress make_address(const in6_addr& ip, uint16_t port, uint32_t scope);
 
+uint16_t port_of(const SocketAddress& address);
+SocketAddress with_port(SocketAddress address, uint16_t port);
+
 std::string to_text(const SocketAddress& address);  // "127.0.0.1:4711", "[::1]:4711"
 
 // The value of NCCL_COMM_ID: host:port or [ipv6]:port; names are resolved. kInvalidArgument.
 Result<SocketAddress> parse_comm_id(const std::string& text);
 
-// Where a root listens, port 0. `ifname` is the value of NCCL_SOCKET_IFNAME (prefixes separated by
-// commas; ^ excludes, = wants the whole name); empty: the first that leads out of this host, else
-// loopback. kInvalidUsage, naming the interfaces there are, when nothing matches.
-Result<SocketAddress> choose_interface(const std::string& ifname);
+// Where a root can be reached, port 0, best first, at least one. `ifname` is the value of
+// NCCL_SOCKET_IFNAME (prefixes separated by commas; ^ excludes, = wants the whole name): the first
+// that matches; empty: all that may lead out of this host, else loopback. `family` is the value of
+// NCCL_SOCKET_FAMILY. kInvalidUsage, naming the interfaces there are, when nothing matches.
+Result<std::vector<SocketAddress>> choose_addresses(const std::string& ifname,
+                                                    const std::string& family = "");
 
 }  // namespace tessera::bootstrap

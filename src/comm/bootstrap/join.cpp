@@ -21,6 +21,7 @@ namespace {
 using std::chrono::milliseconds;
 constexpr int kTries =
     3;  // a root under a flood of strangers may drop a rank that is slow to speak
+constexpr std::chrono::seconds kChallengeWait{5};  // where there are other ways to the root
 
 // The root must answer before the rank gives up: it is told a little less than is left.
 uint32_t wait_for_root_ms(Deadline deadline) {
@@ -34,10 +35,16 @@ void note_endpoints(const tcp::Listener& listener, Member& member) {
   std::copy_n(endpoints.begin(), member.endpoint_count, member.endpoints.begin());
 }
 
+std::vector<SocketAddress> all_ways(const IdContent& id) {
+  std::vector<SocketAddress> ways = {id.address};
+  ways.insert(ways.end(), id.others.begin(), id.others.end());
+  return ways;
+}
+
 class Joiner {
  public:
   Joiner(const IdContent& id, const JoinOptions& options, Deadline deadline)
-      : id_(id), options_(options), deadline_(deadline) {}
+      : id_(id), options_(options), deadline_(deadline), ways_(all_ways(id)) {}
 
   Result<Membership> run() {
     Result<std::unique_ptr<FdMailbox>> mailbox = FdMailbox::create();
@@ -78,10 +85,20 @@ class Joiner {
     Outcome outcome = Outcome::kOk;
     for (int tries = 0; tries < kTries;) {
       Fd fd;
-      outcome = connect_to(id_.address, deadline_, fd);
+      size_t way = 0;
+      outcome = connect_to_any(ways_, deadline_, fd, way);
+      const bool connected = outcome == Outcome::kOk;
       Result<Welcome> answer{Status()};
-      if (outcome == Outcome::kOk) outcome = ask(fd.get(), self, answer);
+      if (connected) outcome = ask(fd.get(), self, answer);
+      // Somebody else may have this address here; the root then answers at another.
+      if (connected && ways_.size() > 1 && !deadline_.passed() &&
+          (outcome != Outcome::kOk || met_stranger_)) {
+        ways_.erase(ways_.begin() + static_cast<std::ptrdiff_t>(way));
+        met_stranger_ = false;
+        continue;
+      }
       if (outcome == Outcome::kOk) return answer;
+      ways_ = all_ways(id_);
       const bool absent = outcome == Outcome::kRefused || outcome == Outcome::kEnded;
       if (absent && id_.hosted_by_rank_zero && !spoke_ && !deadline_.passed()) {
         ::poll(nullptr, 0, std::min(10, deadline_.left_ms()));  // rank 0 may come later
@@ -96,7 +113,9 @@ class Joiner {
   // kOk: `answer` holds members or the reason of the root.
   Outcome ask(int fd, const Member& self, Result<Welcome>& answer) {
     std::string in;
-    Outcome outcome = read_exactly(fd, in, sizeof(Challenge), deadline_);
+    const Deadline soon =
+        Deadline::after(std::min<std::chrono::nanoseconds>(deadline_.left(), kChallengeWait));
+    Outcome outcome = read_exactly(fd, in, sizeof(Challenge), ways_.size() > 1 ? soon : deadline_);
     if (outcome != Outcome::kOk) return outcome;
     Challenge challenge;
     std::memcpy(&challenge, in.data(), sizeof challenge);
@@ -124,14 +143,15 @@ class Joiner {
   }
 
   Result<Welcome> read_answer(const Nonce& nonce, const FrameHeader& header,
-                              const std::string& body) const {
+                              const std::string& body) {
     if (!genuine(id_.secret, nonce, header, body)) return stranger();
     if (header.kind == MessageKind::kRejection) return unpack_rejection(body);
     if (header.kind != MessageKind::kWelcome || header.version != kVersion) return stranger();
     return unpack_welcome(body);
   }
 
-  Status stranger() const {
+  Status stranger() {
+    met_stranger_ = true;
     return Status::error(Code::kRemote,
                          "rank {}: what answers at {} is not the root of this unique id; has the "
                          "process that made the id ended?",
@@ -170,7 +190,9 @@ class Joiner {
   const IdContent& id_;
   const JoinOptions& options_;
   const Deadline deadline_;
-  bool spoke_ = false;  // a root has heard this rank
+  std::vector<SocketAddress> ways_;  // to the root, that are not known to be wrong
+  bool spoke_ = false;               // a root has heard this rank
+  bool met_stranger_ = false;        // something else answered
 };
 
 }  // namespace

@@ -97,18 +97,42 @@ const char* to_string(Outcome outcome) {
   return "unknown";
 }
 
-Outcome connect_to(const SocketAddress& address, Deadline deadline, Fd& fd) {
-  fd = Fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) return Outcome::kFailed;
-  const int on = 1;
-  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  int error = ::connect(fd.get(), address.get(), address.bytes) == 0 ? 0 : errno;
-  if (error == EINPROGRESS || error == EINTR) {
-    if (!wait_until_ready(fd.get(), POLLOUT, deadline)) return Outcome::kTimeout;
-    socklen_t bytes = sizeof error;
-    if (::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) error = errno;
+Outcome connect_to_any(std::span<const SocketAddress> addresses, Deadline deadline, Fd& fd,
+                       size_t& which) {
+  std::vector<Fd> fds;
+  std::vector<pollfd> polled;
+  int error = 0;
+  size_t left = 0;
+  const auto ended = [&](size_t i, int reason) {
+    error = reason;
+    polled[i].fd = -1;
+    --left;
+  };
+  for (const SocketAddress& address : addresses) {
+    fds.emplace_back(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int on = 1;
+    ::setsockopt(fds.back().get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    polled.push_back({fds.back().get(), POLLOUT, 0});
+    ++left;
+    const bool failed = ::connect(fds.back().get(), address.get(), address.bytes) != 0;
+    if (failed && errno != EINPROGRESS && errno != EINTR) ended(polled.size() - 1, errno);
   }
-  if (error == 0) return Outcome::kOk;
+  while (left > 0) {
+    if (::poll(polled.data(), polled.size(), deadline.left_ms()) <= 0 && deadline.passed())
+      return Outcome::kTimeout;
+    for (size_t i = 0; i < polled.size(); ++i) {
+      if (polled[i].fd < 0 || polled[i].revents == 0) continue;
+      int reason = 0;
+      socklen_t bytes = sizeof reason;
+      if (::getsockopt(polled[i].fd, SOL_SOCKET, SO_ERROR, &reason, &bytes) != 0) reason = errno;
+      if (reason == 0) {
+        fd = std::move(fds[i]);
+        which = i;
+        return Outcome::kOk;
+      }
+      ended(i, reason);
+    }
+  }
   if (error == ECONNREFUSED) return Outcome::kRefused;
   if (gone(error)) return Outcome::kEnded;
   if (error == ETIMEDOUT) return Outcome::kTimeout;

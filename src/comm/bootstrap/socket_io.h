@@ -2,6 +2,7 @@
 // deadline.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -44,8 +45,10 @@ void close_listener(Fd& listener);
 enum class Outcome { kOk, kRefused, kEnded, kTimeout, kFailed };
 const char* to_string(Outcome outcome);
 
-// One try. kFailed: see errno.
-Outcome connect_to(const SocketAddress& address, Deadline deadline, Fd& fd);
+// One try of each address, all at once: the first that answers, whose place is `which`. If none
+// does, what became of the last of them; kFailed: see errno.
+Outcome connect_to_any(std::span<const SocketAddress> addresses, Deadline deadline, Fd& fd,
+                       size_t& which);
 Outcome write_exactly(int fd, std::string_view data, Deadline deadline);
 Outcome read_exactly(int fd, std::string& in, size_t bytes, Deadline deadline);
 

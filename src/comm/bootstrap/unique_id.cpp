@@ -27,13 +27,34 @@ struct Layout {
   uint8_t ip[16];
   uint8_t secret[16];
   int32_t creator;
-  uint8_t unused[60];
+  struct {
+    uint16_t family;  // 0: none
+    uint8_t ip[16];
+  } others[IdContent::kMostOthers];
+  uint8_t unused[6];
   uint64_t checksum;  // of all before
 };
 static_assert(sizeof(Layout) == kUniqueIdBytes);
 
 uint64_t checksum_of(const Layout& layout) {
   return short_hash({reinterpret_cast<const char*>(&layout), offsetof(Layout, checksum)});
+}
+
+// The bytes of an IP address as they are sent.
+void store_ip(const SocketAddress& address, uint8_t* ip) {
+  if (address.family() == AF_INET) {
+    std::memcpy(ip, &reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_addr, 4);
+  } else {
+    std::memcpy(ip, &reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr, 16);
+  }
+}
+
+SocketAddress load_ip(uint16_t family, const uint8_t* ip, uint16_t port, uint32_t scope) {
+  in_addr four;
+  in6_addr six;
+  std::memcpy(&four, ip, sizeof four);
+  std::memcpy(&six, ip, sizeof six);
+  return family == AF_INET ? make_address(four, port) : make_address(six, port, scope);
 }
 
 }  // namespace
@@ -51,12 +72,15 @@ UniqueId encode(const IdContent& content) {
   if (content.address.family() == AF_INET) {
     const auto& in = *reinterpret_cast<const sockaddr_in*>(&content.address.storage);
     layout.port = in.sin_port;
-    std::memcpy(layout.ip, &in.sin_addr, sizeof in.sin_addr);
   } else {
     const auto& in6 = *reinterpret_cast<const sockaddr_in6*>(&content.address.storage);
     layout.port = in6.sin6_port;
     layout.scope = in6.sin6_scope_id;
-    std::memcpy(layout.ip, &in6.sin6_addr, sizeof in6.sin6_addr);
+  }
+  store_ip(content.address, layout.ip);
+  for (size_t i = 0; i < std::min(content.others.size(), IdContent::kMostOthers); ++i) {
+    layout.others[i].family = static_cast<uint16_t>(content.others[i].family());
+    store_ip(content.others[i], layout.others[i].ip);
   }
   std::memcpy(layout.secret, content.secret.data(), sizeof layout.secret);
   layout.creator = content.creator;
@@ -81,14 +105,10 @@ Result<IdContent> decode(const UniqueId& id) {
                          version_text(layout.version), version_text(kVersion));
   }
   IdContent content;
-  if (layout.family == AF_INET) {
-    in_addr ip;
-    std::memcpy(&ip, layout.ip, sizeof ip);
-    content.address = make_address(ip, ntohs(layout.port));
-  } else {
-    in6_addr ip;
-    std::memcpy(&ip, layout.ip, sizeof ip);
-    content.address = make_address(ip, ntohs(layout.port), layout.scope);
+  const uint16_t port = ntohs(layout.port);
+  content.address = load_ip(layout.family, layout.ip, port, layout.scope);
+  for (const auto& other : layout.others) {
+    if (other.family != 0) content.others.push_back(load_ip(other.family, other.ip, port, 0));
   }
   std::memcpy(content.secret.data(), layout.secret, sizeof layout.secret);
   content.hosted_by_rank_zero = (layout.flags & kHosted) != 0;
@@ -108,6 +128,26 @@ Result<Key> random_key() {
 
 }  // namespace bootstrap
 
+namespace bootstrap {
+namespace {
+
+// One socket for all `addresses`, at which content then says where it is.
+Result<Listener> listen_at_all(const std::vector<SocketAddress>& addresses, IdContent& content) {
+  const bool mixed = std::any_of(addresses.begin(), addresses.end(),
+                                 [](const auto& a) { return a.family() == AF_INET6; });
+  const SocketAddress everywhere =
+      mixed ? make_address(in6addr_any, 0, 0) : make_address(in_addr{htonl(INADDR_ANY)}, 0);
+  Result<Listener> listener = listen_at(addresses.size() == 1 ? addresses[0] : everywhere);
+  if (!listener.ok()) return listener;
+  content.address = with_port(addresses[0], port_of(listener->address));
+  content.others.assign(addresses.begin() + 1, addresses.end());
+  listener->address = content.address;
+  return listener;
+}
+
+}  // namespace
+}  // namespace bootstrap
+
 Result<UniqueId> create_unique_id(const Config& config) {
   bootstrap::IdContent content;
   if (!config.comm_id.empty()) {
@@ -121,13 +161,13 @@ Result<UniqueId> create_unique_id(const Config& config) {
     content.secret = hash.finish();
     return bootstrap::encode(content);
   }
-  Result<bootstrap::SocketAddress> address = bootstrap::choose_interface(config.socket_ifname);
-  if (!address.ok()) return address.status();
+  Result<std::vector<bootstrap::SocketAddress>> addresses =
+      bootstrap::choose_addresses(config.socket_ifname, config.socket_family);
+  if (!addresses.ok()) return addresses.status();
   Result<Key> secret = bootstrap::random_key();
   if (!secret.ok()) return secret.status();
-  Result<bootstrap::Listener> listener = bootstrap::listen_at(address.value());
+  Result<bootstrap::Listener> listener = bootstrap::listen_at_all(addresses.value(), content);
   if (!listener.ok()) return listener.status();
-  content.address = listener->address;
   content.secret = secret.value();
   content.creator = ::getpid();
   bootstrap::RootOptions options;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/keyed_hash.h"
 #include "base/status.h"
@@ -15,7 +16,12 @@ inline constexpr uint32_t kVersion = 100;  // major * 10000 + minor * 100 + patc
 std::string version_text(uint32_t version);
 
 struct IdContent {
+  static constexpr size_t kMostOthers = 3;
+
   SocketAddress address;
+  // More ways to the same root, for hosts that `address` leads nowhere from. Not link-local; their
+  // port is that of `address`.
+  std::vector<SocketAddress> others;
   Key secret{};
   bool hosted_by_rank_zero = false;  // rank 0 opens the root when it joins (NCCL_COMM_ID)
   int32_t creator = 0;               // pid, for messages; 0 when hosted by rank 0

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# The table of fused products: builds fused_gemm_perf and measures products over emulated links, with ranks that compute on their own
+# core and, for more ranks than cores, with timers instead of products.
+#
+#   perf/fused.sh [--quick]
+#
+# Without arguments some twenty minutes. The last line sums up: gain and share of the ideal.
+#
+# Timers run at real-time priority where this is allowed (they hardly use the cores), so that other programs do not count.
+#
+# Environment
+#   FUSED_JSON=DIR     writes the tables as JSON into this directory, too
+. "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
+
+quick=0
+case ${1:-} in
+  -h | --help)
+    usage "$0"
+    exit 0
+    ;;
+  --quick) quick=1 ;;
+  '') ;;
+  *) die "unknown argument '$1'; try --help" ;;
+esac
+
+configure_and_build release nccl fused_gemm_perf || exit 1
+binary=$(find build/release -type f -name fused_gemm_perf -perm -u+x | head -n 1)
+[ -n "$binary" ] || die "the build made no program fused_gemm_perf (is OpenBLAS there?)"
+export OPENBLAS_NUM_THREADS=1 TESSERA_PROFILE=none
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+table() {
+  local name=$1
+  shift
+  local first=()
+  if [[ $* == *timer* ]] && chrt -f 10 true 2>/dev/null; then first=(chrt -f 10); fi
+  printf '\n== %s: fused_gemm_perf %s\n' "$name" "$*"
+  local json=()
+  [ -z "${FUSED_JSON:-}" ] || json=(--json "$FUSED_JSON/$name.json")
+  "${first[@]}" "$binary" "$@" "${json[@]}" | tee "$log.part" || die "the table $name failed"
+  sed "s/^/$name: /" "$log.part" | grep -E ' cells, gain ' >>"$log"
+  rm -f "$log.part"
+}
+
+table timer-ring --timer --ranks 4,8 --ablations
+if ((quick)); then
+  table products --ranks 2 --products FC-2 --gflop 0.3 --repetitions 3
+else
+  table timer-direct --timer --direct --ranks 4,8
+  table timer-host --host-timer --ranks 2,4,8 --ablations
+  table products --ranks 2 --ablations
+  table products-crowded --ranks 4,8 --products FC-2
+  table shared-memory --ranks 2 --ratios 0
+fi
+
+printf '\n'
+cat "$log"
+awk '/: sub-layer:/ { n++; text = text sprintf("%s%s", n > 1 ? "; " : "", $0) } END { print "summary: " text }' "$log"

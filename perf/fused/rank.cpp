@@ -1,0 +1,177 @@
+#include "fused/rank.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace perf::fused {
+namespace {
+
+constexpr int kDefaultShare = 50, kDefaultEvery = 16;
+constexpr int32_t kMostCols = 1024, kLeastRows = 64;
+constexpr int64_t kPieces = 4;
+
+void check(ncclResult_t result) { fused::check(result, ncclGetLastError(nullptr)); }
+
+}  // namespace
+
+void check(ncclResult_t result, const char* text) {
+  if (result == ncclSuccess) return;
+  std::fprintf(stderr, "%s: %s\n", ncclGetErrorString(result), text);
+  std::exit(1);
+}
+
+Rank::Rank(ncclComm_t comm, const Setup& setup) : comm_(comm), setup_(setup), p_(setup.product) {
+  const auto size = [](int64_t rows, int64_t cols) { return static_cast<size_t>(rows * cols); };
+  const int64_t own = p_.m / setup.ranks;
+  if (setup.engine == Engine::kBlas) {
+    a_.assign(size(p_.m, p_.k), 1.0F);
+    b_.assign(size(p_.k, p_.n), 1.0F);
+    back_.assign(size(p_.n, p_.k), 1.0F);
+    end_.assign(size(p_.m, p_.k), 0.0F);
+  }
+  parts_.assign(size(p_.m, p_.n), 1.0F);
+  own_.assign(size(own, p_.n), 0.0F);
+  all_.assign(size(p_.m, p_.n), 0.0F);
+  if (setup.engine == Engine::kBlas) {
+    first_ = blas(a_.data(), b_.data(), p_.n, p_.k);
+    second_ = blas(all_.data(), back_.data(), p_.k, p_.n);
+  } else {
+    const bool host = setup.engine == Engine::kHostTimer;
+    first_ = timer(p_.m, p_.n, setup.compute_us, host);
+    second_ = timer(p_.m, p_.k, setup.compute_us, host);
+  }
+  if (setup.drive) check(tsrStreamCreate(&stream_));
+  scatter_ = create(tsrFusedReduceScatter);
+  sum_ = create(tsrFusedAllReduce);
+  if (setup.operators) fused::check(tsrGemmCreate(comm, 1, &gemm_), tsrGemmGetLastError());
+}
+
+Rank::~Rank() {
+  check(tsrFusedDestroy(scatter_));
+  check(tsrFusedDestroy(sum_));
+  if (gemm_ != nullptr) fused::check(tsrGemmDestroy(gemm_), tsrGemmGetLastError());
+  if (setup_.drive) check(tsrStreamDestroy(stream_));
+}
+
+tsrFused_t Rank::create(tsrFusedCollective_t collective) const {
+  tsrFusedConfig_t config = TSR_FUSED_CONFIG_INITIALIZER;
+  config.collective = collective;
+  config.map = setup_.map;
+  config.rows = p_.m;
+  config.cols = p_.n;
+  const int64_t own = p_.m / setup_.ranks;
+  const int64_t pieces = setup_.chunks > 0 ? setup_.chunks : kPieces;
+  config.tile_rows = static_cast<int32_t>(
+      std::max<int64_t>((own + pieces - 1) / pieces,
+                        setup_.engine == Engine::kBlas ? std::min<int64_t>(kLeastRows, own) : 1));
+  config.tile_cols = static_cast<int32_t>(std::min<int64_t>(p_.n, kMostCols));
+  config.chunks = setup_.chunks;
+  config.remote = 1;
+  tsrFused_t op = nullptr;
+  check(tsrFusedCreate(&config, comm_, &op));
+  return op;
+}
+
+tsrFusedCosts_t Rank::costs(tsrFused_t op, double produce_us, double consume_us) {
+  tsrFusedCosts_t costs{};
+  check(tsrFusedEstimate(op, produce_us, consume_us, &costs));
+  return costs;
+}
+
+void Rank::whole(Compute& compute, float* to, int64_t ld, int64_t cols) {
+  compute.begin();
+  compute.make({0, p_.m, 0, cols}, to, ld);
+}
+
+void Rank::product() { whole(*first_, parts_.data(), p_.n, p_.n); }
+void Rank::second_product() { whole(*second_, end_.data(), p_.k, p_.k); }
+
+void Rank::reduce_scatter() {
+  check(ncclReduceScatter(parts_.data(), own_.data(), own_.size(), ncclFloat, ncclSum, comm_,
+                          nullptr));
+}
+
+void Rank::all_gather() {
+  check(ncclAllGather(own_.data(), all_.data(), own_.size(), ncclFloat, comm_, nullptr));
+}
+
+// Without reduction on arrival, a tile that has to meet what comes in is reported when the whole
+// product is made; those of the ring's first hop, the left neighbour's rows, meet nothing.
+void Rank::produce(tsrFused_t op, const tsrTiles& tiles, Without without) {
+  if (without == Without::kBudget) check(tsrFusedSetBudget(op, 100, 1));
+  int64_t first = 0, count = 0;
+  tsrTileOwned(&tiles, (tiles.rank + tiles.ranks - 1) % tiles.ranks, &first, &count);
+  std::vector<std::pair<int32_t, int32_t>> later;
+  first_->begin();
+  for (int64_t i = 0; i < tsrTileCount(&tiles); ++i) {
+    int32_t row = 0, col = 0, rows = 0, cols = 0;
+    tsrTileOrder(&tiles, i, &row, &col);
+    if (without == Without::kStagger) row = static_cast<int32_t>(i / tiles.across);
+    tsrTileSize(&tiles, row, col, &rows, &cols);
+    int64_t ld = 0;
+    auto* const to = static_cast<float*>(tsrTilePtr(&tiles, row, col, &ld));
+    const int64_t top = int64_t{row} * tiles.tile_rows;
+    first_->make({top, rows, int64_t{col} * tiles.tile_cols, cols}, to, ld);
+    if (without == Without::kArrival && (top < first || top >= first + count)) {
+      later.emplace_back(row, col);
+      continue;
+    }
+    first_->pause();
+    check(tsrTileDone(&tiles, row, col));
+    first_->resume();
+  }
+  for (const auto& [row, col] : later) check(tsrTileDone(&tiles, row, col));
+}
+
+void Rank::consume(const tsrTiles& tiles) {
+  second_->begin();
+  for (int64_t i = 0; i < tsrTileCount(&tiles); i += tiles.across) {
+    int32_t row = 0, col = 0, rows = 0, cols = 0;
+    tsrTileOrder(&tiles, i, &row, &col);
+    tsrTileSize(&tiles, row, col, &rows, &cols);
+    const int64_t top = int64_t{row} * tiles.tile_rows;
+    check(tsrTileWait(&tiles, top, rows, nullptr));
+    second_->arrived();
+    float* const to = end_.empty() ? nullptr : end_.data() + top * p_.k;
+    second_->make({top, rows, 0, p_.k}, to, p_.k);
+  }
+}
+
+void Rank::fused(Without without) {
+  tsrTiles tiles;
+  check(tsrFusedInput(scatter_, parts_.data(), &tiles));
+  check(tsrFusedLaunch(scatter_, parts_.data(), own_.data(), stream_of(without)));
+  produce(scatter_, tiles, without);
+  check(tsrFusedWait(scatter_));
+  if (without == Without::kBudget) check(tsrFusedSetBudget(scatter_, kDefaultShare, kDefaultEvery));
+}
+
+void Rank::chain() {
+  tsrTiles in, out;
+  check(tsrFusedInput(sum_, parts_.data(), &in));
+  check(tsrFusedOutput(sum_, all_.data(), &out));
+  check(tsrFusedLaunch(sum_, parts_.data(), all_.data(), stream_));
+  produce(sum_, in, Without::kNothing);
+  consume(out);
+  check(tsrFusedWait(sum_));
+}
+
+void Rank::library() {
+  tsrGemmProblem_t p = TSR_GEMM_PROBLEM_INITIALIZER;
+  p.m = p_.m;
+  p.n = p.ldb = p.ldc = p_.n;
+  p.k = p.lda = p_.k;
+  p.a = a_.data();
+  p.b = b_.data();
+  p.c = own_.data();
+  fused::check(tsrGemmReduceScatter(gemm_, &p), tsrGemmGetLastError());
+}
+
+bool Rank::library_fuses() const {
+  int fused = 0;
+  if (gemm_ != nullptr) fused::check(tsrGemmFused(gemm_, &fused), tsrGemmGetLastError());
+  return fused != 0;
+}
+
+}  // namespace perf::fused
