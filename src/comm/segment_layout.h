@@ -82,6 +82,7 @@ struct alignas(kCacheLine) RankArea {
   AnnouncementBoard board;
   // Runs of direct plans: while more have begun than ended, this rank may be inside peers' buffers.
   PaddedCounter direct_begun, direct_ended;
+  PaddedCounter pulse;            // grows now and then while the rank waits for others
   alignas(kCacheLine) Flag left;  // destroyed its communicator
   Flag finalizing;
   alignas(kCacheLine) ProcessorMark processor;

@@ -1,5 +1,12 @@
 // Watches a standstill of one communicator: looks for its cause, and for the deadline (I6).
+//
+// Who waits has a pulse that its peers see. If nothing moved until the deadline, ranks without one
+// (stopped, out of reach, or busy elsewhere) are named beside the rank that this one waits for,
+// which may itself be held up.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "base/deadline.h"
 #include "comm/core.h"
@@ -15,7 +22,9 @@ class Watch {
   explicit Watch(const Core& core)
       : core_(core),
         deadline_(Deadline::after(core.config.timeout)),
-        grace_(Deadline::after(kGrace)) {}
+        grace_(Deadline::after(kGrace)),
+        half_(Deadline::after(core.config.timeout / 2)),
+        next_beat_(Deadline::after(std::chrono::nanoseconds(0))) {}
 
   void restart() {
     restart_clocks();
@@ -34,19 +43,30 @@ class Watch {
     if (grace_.passed()) {
       if (Status s = core_.health->look(); !s.ok()) return s;
     }
-    Status s = diagnose(deadline_.passed());
-    return s.ok() ? s : core_.health->raise(s);
+    beat();
+    const bool overdue = deadline_.passed();
+    Status s = diagnose(overdue);
+    if (s.ok()) return s;
+    return core_.health->raise(overdue ? Status(s.code(), s.message() + quiet_ranks()) : s);
   }
 
  private:
   void restart_clocks() {
     deadline_ = Deadline::after(core_.config.timeout);
     grace_ = Deadline::after(kGrace);
+    half_ = Deadline::after(core_.config.timeout / 2);
+    pulses_.clear();
   }
+  void beat();
+  // "; rank 2 gave no sign meanwhile ..."; empty if all have a pulse.
+  std::string quiet_ranks() const;
 
   const Core& core_;
   Deadline deadline_;
   Deadline grace_;
+  Deadline half_;  // of the deadline
+  Deadline next_beat_;
+  std::vector<uint64_t> pulses_;  // of all ranks, when half of the time was over
   uint64_t moved_ = ~uint64_t{0};
 };
 
