@@ -14,6 +14,10 @@ function(tessera_layer name folder)
     target_link_libraries(tessera_${name} PRIVATE PkgConfig::HWLOC pugixml::pugixml)
   elseif(name STREQUAL "device")
     target_link_libraries(tessera_${name} PRIVATE PkgConfig::HWY)
+    # The thread sanitizer looks at who reads and writes what, which is the same in every form of a kernel.
+    if(TESSERA_SANITIZE MATCHES "thread")
+      target_compile_definitions(tessera_device PRIVATE TESSERA_NO_AVX3)
+    endif()
   endif()
   if(NOT name STREQUAL "device")  # its sources are compiled once per instruction set
     tessera_precompile(tessera_${name} library)

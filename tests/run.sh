@@ -6,8 +6,8 @@
 #   --quick   the release build only, without the sanitizers
 #   --tidy    clang-tidy over the library too (scripts/lint.sh tidy; some minutes)
 #
-# Stages: packages, format check, release build and all tests, address + undefined-behaviour sanitizers over all tests,
-# thread sanitizer over the tests of what runs concurrently. A stage that is no test program counts as one test.
+# Stages: packages, format check, release build and all tests, address + undefined-behaviour sanitizers over the tests of the
+# library, thread sanitizer over the tests of what runs concurrently. A stage that is no test program counts as one test.
 # Packages (scripts/packages.txt) are installed with apt-get, through sudo when needed; nothing is installed, and no network used, where
 # they are present. Builds are in build/<preset>, logs in build/logs. The exit status is 0 only if nothing failed.
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
@@ -66,9 +66,9 @@ build_and_test() {
   if configure_and_build "$1"; then run_ctest "$@"; else ((++failed)); fi
 }
 
-# Of the tree configured as tsan: the areas to run under the thread sanitizer, as a pattern for labels.
-concurrent_areas() {
-  sed -n 's/^TESSERA_CONCURRENT_AREAS:STRING=//p' build/tsan/CMakeCache.txt | tr ';' '|'
+# areas PRESET LIST: test areas that the configured tree names in TESSERA_<LIST>_AREAS, as a pattern for labels.
+areas() {
+  sed -n "s/^TESSERA_$2_AREAS:[A-Z]*=//p" "build/$1/CMakeCache.txt" | tr ';' '|'
 }
 
 finish() {
@@ -84,13 +84,16 @@ build_and_test release
 $tidy && check "static checks" scripts/lint.sh tidy
 $quick && finish
 
-# The perf programs are not built for it: they are measured, not sanitized.
-build_and_test asan -LE '^perf_cli$'
+if configure_and_build asan addressed_tests; then
+  run_ctest asan -L "^($(areas asan ADDRESSED))\$"
+else
+  ((++failed))
+fi
 
 if configure_and_build tsan concurrent_tests; then
   # Left out: tests that make ranks disagree on purpose (what such ranks write over each other is read, found to be foreign by its
   # fingerprint and discarded; the sanitizer cannot know).
-  run_ctest tsan -L "^($(concurrent_areas))\$" -E 'MessageSizes|ADisagreement'
+  run_ctest tsan -L "^($(areas tsan CONCURRENT))\$" -E 'MessageSizes|ADisagreement'
 else
   ((++failed))
 fi

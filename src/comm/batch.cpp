@@ -84,6 +84,7 @@ bool Batch::advance() {
 
 void Batch::look() {
   if (done_) return;
+  watch_.beat();
   Status s = watch_.look(moved(), [&](bool overdue) { return diagnose(overdue); });
   if (!s.ok()) finish(s);
 }

@@ -54,6 +54,7 @@ Status wait_for(CollectiveRun& run, Core& core, Progress progress) {
       });
       if (progress != Progress::kBlocked) break;
       if (!watch) watch.emplace(core);
+      watch->beat();
       Status s = watch->look(run.moved(), [&](bool overdue) { return run.diagnose(overdue); });
       if (!s.ok()) return s;
     }

@@ -3,7 +3,6 @@
 namespace tessera {
 
 void Watch::beat() {
-  constexpr std::chrono::milliseconds kBetweenBeats{50};
   if (next_beat_.passed()) {
     next_beat_ = Deadline::after(kBetweenBeats);
     Counter& pulse = core_.area().pulse.counter;

@@ -18,20 +18,23 @@ class Watch {
   // A rank that died may have done its part of this call before, and the living may finish it: a
   // death counts after so long a standstill.
   static constexpr std::chrono::milliseconds kGrace{500};
+  static constexpr std::chrono::milliseconds kBetweenBeats{50};
 
   explicit Watch(const Core& core)
       : core_(core),
         deadline_(Deadline::after(core.config.timeout)),
         grace_(Deadline::after(kGrace)),
         half_(Deadline::after(core.config.timeout / 2)),
-        next_beat_(Deadline::after(std::chrono::nanoseconds(0))) {}
+        next_beat_(Deadline::after(kBetweenBeats)) {}
 
   void restart() {
     restart_clocks();
     moved_ = ~uint64_t{0};
   }
 
-  // After each sleep. `moved` changes with progress; `diagnose(overdue)` explains a standstill.
+  // After each sleep. Who calls it is inside the core (Core::enter), where others may be, too.
+  void beat();
+  // After that. `moved` changes with progress; `diagnose(overdue)` explains a standstill.
   template <class Diagnose>
   Status look(uint64_t moved, const Diagnose& diagnose) {
     if (!core_.health->good()) return core_.health->status();
@@ -43,7 +46,6 @@ class Watch {
     if (grace_.passed()) {
       if (Status s = core_.health->look(); !s.ok()) return s;
     }
-    beat();
     const bool overdue = deadline_.passed();
     Status s = diagnose(overdue);
     if (s.ok()) return s;
@@ -57,7 +59,6 @@ class Watch {
     half_ = Deadline::after(core_.config.timeout / 2);
     pulses_.clear();
   }
-  void beat();
   // "; rank 2 gave no sign meanwhile ..."; empty if all have a pulse.
   std::string quiet_ranks() const;
 

@@ -28,6 +28,8 @@
 
 namespace tessera {
 
+class Watch;
+
 class FusedOperator {
  public:
   // Collective: blocks until all ranks have called it with the same description, or the deadline
@@ -96,6 +98,7 @@ class FusedOperator {
   void lend_time();
   Status await(const Counter& counter, uint64_t target);
   Status standstill();
+  void beat(Watch& watch) const;
   Status failed(Status status);
   uint64_t moved() const { return steps_.counter.value() + tracker_.arrived(); }
   PaddedCounter* own_counters() const;

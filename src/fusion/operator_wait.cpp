@@ -76,6 +76,7 @@ Status FusedOperator::await(const Counter& counter, uint64_t target) {
         return counter.reached(target) || moved() != before || !core_.health->good();
       });
       if (!watch) watch.emplace(core_);
+      beat(*watch);
       Status s = watch->look(moved(), [&](bool overdue) {
         const bool lacks = overdue && !tracker_.missing(finished_.counter.value()).empty();
         return precedence.speaks(overdue, lacks) ? standstill() : Status();
@@ -84,6 +85,11 @@ Status FusedOperator::await(const Counter& counter, uint64_t target) {
     }
   }
   return {};
+}
+
+void FusedOperator::beat(Watch& watch) const {
+  const auto inside = core_.enter();
+  watch.beat();
 }
 
 // Before the thread leaves: ranks of other hosts learn of the error, too.

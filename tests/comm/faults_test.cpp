@@ -159,7 +159,7 @@ TEST(Faults, SurvivorsOfAKilledRankShrinkAndGoOn) {
 }
 
 TEST(Faults, AFailedSplitLeavesNothingBehindThatALaterSetUpCallCouldTake) {
-  run_ranks(3, quick_options(300), [](Communicator& comm) {
+  run_ranks(3, quick_options(1500), [](Communicator& comm) {
     // Rank 2 does not take part at first: the others give up.
     if (comm.rank() != 2) {
       EXPECT_FALSE(comm.split(0, 0, comm.options()).ok());

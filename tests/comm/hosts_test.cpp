@@ -2,6 +2,7 @@
 // talk by TCP.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <hwloc.h>
 
 #include <atomic>
 #include <chrono>
@@ -148,7 +149,16 @@ CommOptions emulating(const char* links) {
   return options;
 }
 
-class EmulatedLinks : public testing::TestWithParam<const char*> {};
+class EmulatedLinks : public testing::TestWithParam<const char*> {
+ protected:
+  // Keeps hwloc's plugins loaded: what they hold for a thread is freed when it ends, if they still
+  // are.
+  void SetUp() override { ASSERT_EQ(hwloc_topology_init(&kept_), 0); }
+  void TearDown() override { hwloc_topology_destroy(kept_); }
+
+ private:
+  hwloc_topology_t kept_ = nullptr;
+};
 
 TEST_P(EmulatedLinks, EveryCollectiveGivesTheRightResultAtEverySize) {
   run_ranks(4, emulating(GetParam()), [](Communicator& comm) {

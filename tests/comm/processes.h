@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/late.h"
 
 namespace tessera::test {
 
@@ -30,9 +31,7 @@ inline std::vector<Ending> run_processes(
     int ranks, const CommOptions& options, const std::function<std::string(Communicator&)>& body,
     const std::function<void(int rank, CommOptions&)>& adjust = {}) {
   std::vector<Ending> endings(ranks);
-  Result<UniqueId> id = create_unique_id(options.config);
-  EXPECT_TRUE(id.ok()) << id.status().message();
-  if (!id.ok()) return endings;
+  Late<UniqueId> id;
   std::vector<pid_t> pids;
   std::vector<int> pipes;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -46,7 +45,7 @@ inline std::vector<Ending> run_processes(
         CommOptions own = options;
         if (adjust) adjust(rank, own);
         Result<std::unique_ptr<Communicator>> comm =
-            Communicator::create(id.value(), ranks, rank, own);
+            Communicator::create(id.take().value_or(UniqueId{}), ranks, rank, own);
         text = comm.ok() ? body(*comm.value()) : "create: " + comm.status().message();
       }
       const ssize_t written = write(ends[1], text.data(), text.size());
@@ -56,6 +55,9 @@ inline std::vector<Ending> run_processes(
     pids.push_back(pid);
     pipes.push_back(ends[0]);
   }
+  const Result<UniqueId> made = create_unique_id(options.config);
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  id.give(made.ok() ? made.value() : UniqueId{}, ranks);  // ranks refuse an empty one
   for (int rank = 0; rank < ranks; ++rank) {
     char buffer[2048];
     for (ssize_t n = 0; (n = read(pipes[rank], buffer, sizeof(buffer))) > 0;)

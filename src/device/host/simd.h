@@ -6,5 +6,10 @@
 // members or array elements, which the kernels rely upon; NEON serves there.
 #pragma once
 
+#ifdef TESSERA_NO_AVX3
+#define TESSERA_AVX3 HWY_AVX3
+#else
+#define TESSERA_AVX3 0
+#endif
 #define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+  (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | TESSERA_AVX3)
