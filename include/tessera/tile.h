@@ -16,7 +16,7 @@
  * Everything but tsrTileDone and tsrTileWait is index arithmetic on the structure.
  *
  * Thread safety: every function from any thread. A tsrTiles may be copied; it is valid until its
- * operator is destroyed. */
+ * operator is destroyed, which must not begin before every tsrTileDone has returned. */
 #ifndef TESSERA_TILE_H_
 #define TESSERA_TILE_H_
 

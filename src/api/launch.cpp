@@ -24,8 +24,7 @@ struct Party {
   bool reports() const { return !state->blocking() && streams.empty(); }
 };
 
-using Parties =
-    std::map<ncclComm_t, Party>;  // in the order of the slots, so that locks are taken in one order
+using Parties = std::map<ncclComm_t, Party>;  // by handle, so that locks are taken in one order
 
 Result<Parties> sort_by_communicator(std::span<const Collected> items) {
   Parties parties;

@@ -112,9 +112,14 @@ struct Core {
   }
   // Takes in what came and sends what is posted.
   bool progress() const { return ports && ports->progress(); }
-  // Keeps other threads from the ports.
-  std::unique_lock<std::mutex> enter() const {
-    return ports ? ports->enter() : std::unique_lock<std::mutex>();
+  // Keeps other threads from the ports, if there are any.
+  std::unique_lock<Ports> enter() const {
+    return ports ? std::unique_lock(*ports) : std::unique_lock<Ports>();
+  }
+  // The same without waiting for them; false: somebody is there.
+  bool try_enter(std::unique_lock<Ports>& lock) const {
+    if (ports) lock = std::unique_lock(*ports, std::try_to_lock);
+    return !ports || lock.owns_lock();
   }
   // Tells peers, and is_neighbour(), where this rank runs.
   void mark_processor() {

@@ -18,9 +18,7 @@ uint64_t occasion_of(std::span<const int> members, const char* what) {
 Status SetupExchange::gather(std::span<const int> members, const void* mine, void* all,
                              size_t bytes, const char* what, Deadline deadline) {
   const auto inside = core_.enter();
-  const Status status = gather_inside(members, mine, all, bytes, what, deadline);
-  if (core_.ports && !core_.health->good()) core_.ports->spread_error();
-  return status;
+  return gather_inside(members, mine, all, bytes, what, deadline);
 }
 
 Status SetupExchange::gather_inside(std::span<const int> members, const void* mine, void* all,
@@ -80,6 +78,7 @@ void SetupExchange::revoke(std::span<const int> members) {
 
 Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, const char* what,
                             Deadline deadline) {
+  const Core* const own[] = {&core_};
   Idle idle(core_.yields);
   core_.progress();
   for (int i = 0; i < core_.spins; ++i) {
@@ -88,11 +87,10 @@ Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, c
   }
   while (!counter.reached(target)) {
     if (idle.next() == Idle::Action::kYield) {
-      yield();
+      yield_outside(own);
       if (core_.progress()) idle.reset();
       continue;
     }
-    const Core* const own[] = {&core_};
     sleep_until_rung(own, [&] { return core_.progress() || counter.value() >= target; });
     core_.progress();
     // Who ended may have done its part before: the counter is looked at after its end was seen.

@@ -31,6 +31,7 @@ Progress advance(CollectiveRun& run, const Core& core, int spins) {
 
 // Until the collective is done or has failed, or the communicator has.
 Status wait_for(CollectiveRun& run, Core& core, Progress progress) {
+  const Core* const own[] = {&core};
   Idle idle(core.yields);
   std::optional<Watch> watch;  // reads clocks: from the first sleep on
   uint64_t moved = run.moved();
@@ -44,10 +45,9 @@ Status wait_for(CollectiveRun& run, Core& core, Progress progress) {
       moved = run.moved();
       idle.reset();
     } else if (idle.next() == Idle::Action::kYield) {
-      yield();
+      yield_outside(own);
       progress = advance(run, core, core.spins);
     } else {
-      const Core* const own[] = {&core};
       sleep_until_rung(own, [&] {
         progress = advance(run, core, 0);
         return progress != Progress::kBlocked || run.moved() != moved || !core.health->good();
@@ -62,27 +62,18 @@ Status wait_for(CollectiveRun& run, Core& core, Progress progress) {
   return run.status();
 }
 
-// After an error, before the thread leaves: ranks of other hosts learn of it, too.
-void spread(Core& core) {
-  if (core.ports) core.ports->spread_error();
-}
-
 Status run_collective(HostCommunicator& comm, const Call& call) {
   Core& core = comm.core();
   CollectiveRun& run = comm.collective();
-  const auto inside = core.enter();
+  auto inside = core.enter();
   if (!core.health->good()) return core.health->status();
-  if (Status s = run.begin(call); !s.ok()) {
-    s = core.health->raise(s);
-    spread(core);
-    return s;
-  }
+  if (Status s = run.begin(call); !s.ok()) return core.health->raise(s);
   const Progress progress = advance(run, core, core.spins);
   if (progress == Progress::kDone) return {};
   Status status = wait_for(run, core, progress);
   if (!status.ok()) {
     run.abandon();
-    spread(core);
+    if (inside) inside.unlock();
     await_visitors(core);
   }
   return status;
@@ -100,10 +91,14 @@ bool all_done(const Batches& batches) {
   return std::all_of(batches.begin(), batches.end(), [](const Batch* b) { return b->done(); });
 }
 
-void sleep_on(const Batches& batches) {
+std::vector<const Core*> cores_of(const Batches& batches) {
   std::vector<const Core*> cores;
   for (Batch* batch : batches) cores.push_back(&batch->core());
-  sleep_until_rung(cores, [&] { return advance_all(batches); });
+  return cores;
+}
+
+void sleep_on(const Batches& batches) {
+  sleep_until_rung(cores_of(batches), [&] { return advance_all(batches); });
   for (Batch* batch : batches) batch->look();
 }
 
@@ -120,7 +115,7 @@ void run_batches(const Batches& batches) {
       pause();
     } else if (idle.next() == Idle::Action::kYield) {
       spun = 0;
-      yield();
+      yield_outside(cores_of(batches));
     } else {
       sleep_on(batches);
     }
@@ -144,20 +139,21 @@ Status execute(std::span<const Work> works) {
     if (!batch.open()) batches.push_back(&batch);
     batch.add(work.call);
   }
-  std::vector<std::unique_lock<std::mutex>> inside;
+  std::vector<std::unique_lock<Ports>> inside;
   for (Batch* batch : batches) {
     if (batch->core().ports) inside.push_back(batch->core().enter());
   }
   run_batches(batches);
   Status first;
+  std::vector<Core*> failed;
   for (Batch* batch : batches) {
     Status status = batch->close();
-    if (!status.ok()) {
-      spread(batch->core());
-      await_visitors(batch->core());
-    }
+    if (status.ok()) continue;
+    failed.push_back(&batch->core());
     if (first.ok()) first = std::move(status);
   }
+  inside.clear();  // ranks of other hosts learn of errors
+  for (Core* core : failed) await_visitors(*core);
   return first;
 }
 

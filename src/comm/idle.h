@@ -20,6 +20,21 @@ class Idle {
   enum class Action : uint8_t { kYield, kSleep };
   static constexpr std::chrono::milliseconds kLongestSleep{20};
 
+  struct Prepared {  // announced on doorbells until this ends
+    explicit Prepared(std::span<Doorbell* const> doorbells)
+        : count(static_cast<int>(std::min<size_t>(doorbells.size(), kMaxSleepers))) {
+      for (int i = 0; i < count; ++i) sleepers[i] = {doorbells[i], doorbells[i]->prepare()};
+    }
+    ~Prepared() {
+      for (int i = 0; i < count; ++i) sleepers[i].doorbell->cancel();
+    }
+    Prepared(const Prepared&) = delete;
+    Prepared& operator=(const Prepared&) = delete;
+
+    const int count;
+    Sleeper sleepers[kMaxSleepers];
+  };
+
   explicit Idle(int yields) : yields_(yields) {}
 
   void reset() { done_ = 0; }
@@ -27,11 +42,11 @@ class Idle {
 
   template <class Look>
   static void sleep(std::span<Doorbell* const> doorbells, bool more, const Look& look) {
-    Sleeper sleepers[kMaxSleepers];
-    const int count = static_cast<int>(std::min<size_t>(doorbells.size(), kMaxSleepers));
-    for (int i = 0; i < count; ++i) sleepers[i] = {doorbells[i], doorbells[i]->prepare()};
-    if (!look()) sleep_any(sleepers, count, more ? std::chrono::milliseconds(1) : kLongestSleep);
-    for (int i = 0; i < count; ++i) sleepers[i].doorbell->cancel();
+    const Prepared prepared(doorbells);
+    if (!look()) {
+      sleep_any(prepared.sleepers, prepared.count,
+                more ? std::chrono::milliseconds(1) : kLongestSleep);
+    }
   }
 
  private:

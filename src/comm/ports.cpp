@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/deadline.h"
+#include "sync/fence.h"
 #include "sync/slot.h"
 
 namespace tessera {
@@ -84,7 +85,16 @@ void Ports::spread_error() {
   flush(std::chrono::milliseconds(100));
 }
 
+// Who raises an error stores it, passes a fence and tries to get in; who leaves lets go, passes a
+// fence and looks for one. One of the two sees the other.
+void Ports::unlock() {
+  mutex_.unlock();
+  full_fence();
+  if (view().header().error.get() != nullptr) spread_error_if_idle();
+}
+
 void Ports::spread_error_if_idle() {
+  full_fence();
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (lock.owns_lock()) spread_error();
 }

@@ -14,8 +14,9 @@
 // Ranks of the own host behind an emulated link share the segment; only signals of plans pass through
 // their ports.
 //
-// Thread safety: one thread at a time; enter() keeps abort(), which comes at any time, out. lost()
-// from any thread.
+// Thread safety: one thread at a time: whoever holds it (a lock; see Core::enter). Nobody sleeps or
+// yields holding it. Who lets go tells the ranks elsewhere of an error that came meanwhile. lost() and
+// spread_error_if_idle() from any thread.
 #pragma once
 
 #include <memory>
@@ -85,8 +86,11 @@ class Ports final : public Landing {
   int wait_fd() const { return engine_->wait_fd(); }
   std::chrono::nanoseconds due_in() const { return engine_->due_in(); }
 
-  std::unique_lock<std::mutex> enter() { return std::unique_lock(mutex_); }
-  // For abort: tells the ranks elsewhere now, unless a thread is inside, which will do it.
+  // A lock, as std::unique_lock takes it.
+  void lock() { mutex_.lock(); }
+  bool try_lock() { return mutex_.try_lock(); }
+  void unlock();
+  // Tells the ranks elsewhere of an error, unless a thread is inside, which does it when it leaves.
   void spread_error_if_idle();
 
   // Why nothing comes from that rank any more; null while its connection is there.

@@ -22,10 +22,32 @@ std::chrono::nanoseconds due_in(std::span<const Core* const> cores) {
   return due;
 }
 
+class Outside {
+ public:
+  explicit Outside(std::span<const Core* const> cores) : cores_(cores) {
+    for (const Core* core : cores_)
+      if (core->ports) core->ports->unlock();
+  }
+  ~Outside() {
+    for (const Core* core : cores_)
+      if (core->ports) core->ports->lock();
+  }
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+
+ private:
+  std::span<const Core* const> cores_;
+};
+
 }  // namespace
 
+void yield_outside(std::span<const Core* const> cores) {
+  const Outside outside(cores);
+  yield();
+}
+
 PortSleep::PortSleep(std::span<const Core* const> cores)
-    : cores_(cores.first(std::min<size_t>(cores.size(), kMost))) {
+    : all_(cores), cores_(cores.first(std::min<size_t>(cores.size(), kMost))) {
   for (const Core* core : cores_) polls_ = polls_ || (core->ports && core->ports->wait_fd() >= 0);
   for (size_t i = 0; i < cores_.size(); ++i) {
     Doorbell& doorbell = cores_[i]->area().doorbell;
@@ -56,7 +78,11 @@ void PortSleep::sleep() {
 }
 
 void PortSleep::wait(std::chrono::nanoseconds most) {
-  if (!polls_) return sleep_any(sleepers_, static_cast<int>(cores_.size()), most);
+  if (all_.size() > cores_.size()) most = std::min<std::chrono::nanoseconds>(most, kCautiousSleep);
+  if (!polls_) {
+    const Outside outside(all_);
+    return sleep_any(sleepers_, static_cast<int>(cores_.size()), most);
+  }
   pollfd polled[2 * kMost];
   nfds_t count = 0;
   for (const Core* core : cores_) {
@@ -67,6 +93,7 @@ void PortSleep::wait(std::chrono::nanoseconds most) {
     if (poke < 0) most = std::min<std::chrono::nanoseconds>(most, kCautiousSleep);
   }
   const timespec timeout = to_timespec(most);
+  const Outside outside(all_);
   ::ppoll(polled, count, &timeout, nullptr);
   for (const pollfd& p : std::span(polled, count)) {
     uint64_t pokes;

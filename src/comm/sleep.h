@@ -8,6 +8,11 @@
 
 namespace tessera {
 
+// Whoever calls is inside all `cores` (Core::enter), entered in this order; outside while it yields
+// or sleeps, so that others may drive them: who takes in what came for another thread rings the
+// rank.
+void yield_outside(std::span<const Core* const> cores);
+
 // Sleeps on the doorbells of all `cores`, and on their ports where they have any, until one of them
 // rings, something comes or becomes due, or Idle::kLongestSleep is over. `look` tries once more and
 // returns true if it got on: then there is no sleep.
@@ -27,7 +32,8 @@ class PortSleep {
  private:
   static constexpr int kMost = kMaxSleepers;
   void wait(std::chrono::nanoseconds most);
-  std::span<const Core* const> cores_;
+  std::span<const Core* const> all_;
+  std::span<const Core* const> cores_;  // the first kMost
   bool polls_ = false;
   Sleeper sleepers_[kMost];
 };
@@ -38,7 +44,7 @@ void sleep_until_rung(std::span<const Core* const> cores, const Look& look) {
   for (const Core* core : cores) ported = ported || core->ports;
   if (ported) {
     if (PortSleep::soon(cores)) {
-      yield();
+      yield_outside(cores);
       look();
       return;
     }

@@ -23,6 +23,8 @@ class FusedRun {
   // Begins a launch; the one before is done.
   void start(const void* input, void* output);
   bool running() const { return running_; }
+  // Ends a launch that failed.
+  void abandon() { running_ = false; }
 
   // Lets every lane go on until it blocks. kDone when the launch is over.
   Progress advance();

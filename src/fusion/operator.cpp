@@ -51,6 +51,7 @@ Status FusedOperator::launch(const void* input, void* output) {
   }
   if (Status s = announce(input, output); !s.ok()) return s;
   begin(input, output);
+  core_.ring(core_.rank);  // as lend_time() does
   return {};
 }
 
@@ -73,9 +74,11 @@ Status FusedOperator::wait() {
 }
 
 void FusedOperator::drive_locked() {
-  if (!run_.running()) return;
-  const auto inside = core_.enter();
-  core_.progress();
+  if (!run_.running() || !core_.health->good()) return;
+  std::unique_lock<Ports> inside;
+  if (!core_.try_enter(inside)) return;  // who is there takes in what comes
+  // Some of it may be for who sleeps in a collective.
+  if (core_.progress()) core_.ring(core_.rank);
   const uint64_t before = run_.moved();
   switch (run_.advance()) {
     case Progress::kBlocked:
@@ -104,12 +107,19 @@ bool FusedOperator::drive() {
 
 // A producer's time, as far as the budget goes.
 void FusedOperator::lend_time() {
-  const std::unique_lock lock(driver_, std::try_to_lock);
-  if (!lock.owns_lock() || driven_ || !run_.running()) return;
-  const Budget::Clock::time_point now = Budget::Clock::now();
-  if (!budget_.allows(now)) return;
-  drive_locked();
-  budget_.spent(now, Budget::Clock::now());
+  std::unique_lock lock(driver_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  if (!driven_ && run_.running()) {
+    const Budget::Clock::time_point now = Budget::Clock::now();
+    if (budget_.allows(now)) {
+      drive_locked();
+      budget_.spent(now, Budget::Clock::now());
+    }
+  }
+  Core& core = core_;
+  lock.unlock();
+  // Who found the lock taken may have gone to sleep over what came since this thread looked.
+  core.ring(core.rank);
 }
 
 Status FusedOperator::tile_done(int64_t row, int64_t col) {

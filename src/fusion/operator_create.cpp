@@ -86,6 +86,7 @@ Result<std::unique_ptr<FusedOperator>> FusedOperator::create(HostCommunicator& c
 }
 
 Status FusedOperator::close() {
+  const std::lock_guard lock(driver_);  // the thread that drove the last step may still be there
   if (!core_.health->good()) return {};
   if (!done()) {
     return Status::error(Code::kInvalidUsage,

@@ -37,21 +37,17 @@ template <class Look>
 void nap(const Core& core, Alarm& alarm, const Look& look) {
   Doorbell* const own[] = {&core.area().doorbell};
   if (!core.ports) return Idle::sleep(own, false, look);
-  std::chrono::nanoseconds due;
-  {
-    const auto inside = core.enter();
-    due = alarm.nap(core.ports->due_in());
-  }
+  std::chrono::nanoseconds due = kCautiousSleep;
+  if (std::unique_lock<Ports> inside; core.try_enter(inside)) due = alarm.nap(core.ports->due_in());
   const bool awaits_time = due < kCautiousSleep;
   if (look() || due.count() == 0) return;
-  const Sleeper sleeper{own[0], own[0]->prepare()};
+  const Idle::Prepared prepared(own);
   const SharpTimer sharp;
   const auto begin = std::chrono::steady_clock::now();
   if (!look()) {
-    sleep_any(&sleeper, 1, awaits_time ? due : kCautiousSleep);
+    sleep_any(prepared.sleepers, 1, awaits_time ? due : kCautiousSleep);
     if (awaits_time) alarm.slept(due, std::chrono::steady_clock::now() - begin);
   }
-  own[0]->cancel();
 }
 
 }  // namespace
@@ -88,14 +84,16 @@ Status FusedOperator::await(const Counter& counter, uint64_t target) {
 }
 
 void FusedOperator::beat(Watch& watch) const {
-  const auto inside = core_.enter();
-  watch.beat();
+  if (std::unique_lock<Ports> inside; core_.try_enter(inside)) watch.beat();
 }
 
-// Before the thread leaves: ranks of other hosts learn of the error, too.
+// Before the thread leaves: nobody touches the user's memory any more, and ranks of other hosts
+// learn of the error.
 Status FusedOperator::failed(Status status) {
+  const std::lock_guard lock(driver_);
+  run_.abandon();
   const auto inside = core_.enter();
-  if (core_.ports) core_.ports->spread_error();
+  if (core_.ports) core_.ports->retract();
   return status;
 }
 

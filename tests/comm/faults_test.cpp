@@ -12,15 +12,6 @@ namespace {
 
 using testing::HasSubstr;
 
-Call all_reduce(const void* send, void* recv, size_t count) {
-  Call call;
-  call.collective = Collective::kAllReduce;
-  call.send = send;
-  call.recv = recv;
-  call.count = count;
-  return call;
-}
-
 // Runs `call_of(rank)` on every rank; all must end with `code` and a text that holds all of
 // `words`.
 template <class CallOf>

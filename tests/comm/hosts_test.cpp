@@ -132,6 +132,29 @@ TEST_P(Hosts, AnAbortEndsTheWaitsOfAll) {
       GetParam());
 }
 
+TEST_P(Hosts, ARevokeByAnotherThreadReachesAllHostsWhateverTheRankIsDoing) {
+  for (int round = 0; round < 5; ++round) {
+    run_ranks(
+        ranks(), quick_options(),
+        [round](Communicator& comm) {
+          std::vector<float> in(4, 1), out(4);
+          std::atomic<int> calls{0};
+          std::thread other;
+          if (comm.rank() == 0) {
+            other = std::thread([&] {
+              while (calls < 20 * round) std::this_thread::yield();
+              comm.revoke();
+            });
+          }
+          Deadline soon = Deadline::after(std::chrono::seconds(10));  // half of the time allowed
+          while (run(comm, all_reduce(in.data(), out.data(), in.size())).ok()) ++calls;
+          EXPECT_FALSE(soon.passed());
+          if (other.joinable()) other.join();
+        },
+        GetParam());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Layouts, Hosts,
                          testing::Values(std::vector{0, 1}, std::vector{0, 0, 1},
                                          std::vector{0, 1, 0, 1}, std::vector{0, 0, 0, 1, 1},

@@ -45,4 +45,13 @@ inline Status run(Communicator& comm, const Call& call) {
   return execute({&work, 1});
 }
 
+inline Call all_reduce(const void* send, void* recv, size_t count) {
+  Call call;
+  call.collective = Collective::kAllReduce;
+  call.send = send;
+  call.recv = recv;
+  call.count = count;
+  return call;
+}
+
 }  // namespace tessera::test

@@ -132,6 +132,53 @@ TEST(FusedFaults, AnAbortInTheMiddleEndsAllWaits) {
   });
 }
 
+TEST(FusedFaults, AfterAWaitThatFailedNothingIsWrittenAnyMore) {
+  run_ranks(1, quick_options(), [](Communicator& comm) {
+    const auto op = make_operator(comm, small_sum());
+    Buffers b;
+    ASSERT_EQ(op->launch(b.input.data(), b.output.data()).message(), "");
+    comm.revoke();
+    EXPECT_FALSE(op->wait().ok());
+    std::fill(b.output.begin(), b.output.end(), -7.0F);
+    report_all(*op);
+    EXPECT_EQ(b.output, std::vector<float>(128, -7.0F));
+  });
+}
+
+// Where the ports are one thread's at a time.
+TEST(FusedFaults, ACollectiveThatWaitsDoesNotKeepAnOperatorFromGoingOn) {
+  for (const char* emulate : {"", "uniform:bandwidth=1GB/s,latency=10us"}) {
+    CommOptions options = quick_options();
+    options.config.emulate = emulate;
+    const std::vector<int> hosts = {0, *emulate == '\0' ? 1 : 0};
+    run_ranks(
+        2, options,
+        [](Communicator& comm) {
+          const auto op = make_operator(comm, small_sum());
+          Buffers b;
+          std::vector<float> in(10, 1), out(10);
+          std::thread stream(
+              [&] { EXPECT_EQ(op->run(b.input.data(), b.output.data()).message(), ""); });
+          const auto collective = [&] {
+            EXPECT_EQ(run(comm, all_reduce(in.data(), out.data(), in.size())).message(), "");
+          };
+          if (comm.rank() == 0) {
+            report_all(*op);
+            collective();  // which rank 1 joins after the operator's end
+            stream.join();
+          } else {
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            report_all(*op);
+            stream.join();
+            collective();
+          }
+          EXPECT_EQ(b.output[0], 2);
+          EXPECT_EQ(out[9], 2);
+        },
+        hosts);
+  }
+}
+
 TEST(FusedFaults, RanksThatDescribeOperatorsDifferentlyAreToldSo) {
   run_ranks(3, quick_options(), [](Communicator& comm) {
     FusedDescription d = small_sum();

@@ -130,6 +130,7 @@ void Device::choose_gid(int wanted) {
 std::string Device::to_text() const { return fmt::format("{} (GID {})", name_, ib::to_text(gid_)); }
 
 std::span<const ibv_wc> Device::poll() {
+  if (early_ > 0 && armed_) drain_events();
   if (early_ > 0) return {polled_, static_cast<size_t>(std::exchange(early_, 0))};
   const int n = ibv_poll_cq(queue_, kPolledAtOnce, polled_);
   if (n <= 0) return {};

@@ -6,12 +6,12 @@
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
-#include <set>
 #include <string_view>
 #include <vector>
 
 #include "base/log.h"
 #include "transports/net_plugin/network.h"
+#include "transports/net_plugin/process.h"
 
 namespace tessera::net_plugin {
 namespace {
@@ -59,17 +59,6 @@ void write_log(int level, unsigned long, const char*, int, const char* format, .
   }
 }
 
-// Plugins without contexts that have begun in this process, by their table.
-struct Begun {
-  std::mutex mutex;
-  std::set<const void*> tables;
-};
-
-Begun& begun() {
-  static Begun begun;
-  return begun;
-}
-
 std::vector<std::string> list_of(const std::string& setting) {
   std::vector<std::string> names;
   for (size_t at = 0; at <= setting.size();) {
@@ -94,10 +83,11 @@ Library::Library(std::unique_ptr<Driver> driver, const void* symbol)
 
 Outcome Library::init(uint64_t communicator, void*& context) const {
   if (driver_->has_contexts()) return driver_->init(communicator, write_log, context);
-  const std::lock_guard lock(begun().mutex);
-  if (begun().tables.contains(symbol_)) return 0;
+  PluginsOfProcess& plugins = plugins_of_process();
+  const std::lock_guard lock(plugins.beginning);
+  if (plugins.begun.contains(symbol_)) return 0;
   const Outcome outcome = driver_->init(communicator, write_log, context);
-  if (outcome == 0) begun().tables.insert(symbol_);
+  if (outcome == 0) plugins.begun.insert(symbol_);
   return outcome;
 }
 

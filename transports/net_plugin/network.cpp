@@ -1,8 +1,9 @@
 #include "transports/net_plugin/network.h"
 
 #include <mutex>
-#include <set>
 #include <vector>
+
+#include "transports/net_plugin/process.h"
 
 namespace tessera::net_plugin {
 namespace {
@@ -33,12 +34,11 @@ Result<std::unique_ptr<Network>> Network::open(std::shared_ptr<const Library> li
 }
 
 Status Network::try_out(const std::shared_ptr<const Library>& library) {
-  static std::mutex mutex;
-  static std::set<const void*> proved;
-  const std::lock_guard lock(mutex);
-  if (proved.contains(library->symbol_)) return {};
+  PluginsOfProcess& plugins = plugins_of_process();
+  const std::lock_guard lock(plugins.proving);
+  if (plugins.proved.contains(library->symbol_)) return {};
   const Result<std::unique_ptr<Network>> network = open(library, 0, 0);
-  if (network.ok()) proved.insert(library->symbol_);
+  if (network.ok()) plugins.proved.insert(library->symbol_);
   return network.status();
 }
 
