@@ -85,7 +85,8 @@ $tidy && check "static checks" scripts/lint.sh tidy
 $quick && finish
 
 if configure_and_build asan addressed_tests; then
-  run_ctest asan -L "^($(areas asan ADDRESSED))\$"
+  # Left out: long computations over all numbers, which touch the same memory again and again.
+  run_ctest asan -L "^($(areas asan ADDRESSED))\$" -E 'Rounding/|Search\.'
 else
   ((++failed))
 fi

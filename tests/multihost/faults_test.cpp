@@ -87,7 +87,8 @@ TEST_P(KilledRank, IsNamedToAllOthersWithinTwoSeconds) {
   job_->send_signal(victim, SIGKILL);
   expect_told({victim}, {victim}, milliseconds(2000));
   for (int rank = 0; rank < job_->ranks(); ++rank) {
-    if (rank != victim) EXPECT_THAT(endings_[rank].text, HasSubstr(to_string(Code::kRemote)));
+    if (rank == victim) continue;
+    EXPECT_THAT(endings_[rank].text, HasSubstr(to_string(Code::kRemote)));
   }
 }
 
