@@ -237,8 +237,8 @@ ncclResult_t pncclMemFree(void* ptr);
 /* ---- communicators ---- */
 
 /* Names a new communicator and starts to serve its rendezvous in the background, until all ranks
- * have joined or the deadline (TESSERA_TIMEOUT_MS) has passed. With NCCL_COMM_ID=host:port set, the
- * address is that one. */
+ * have joined, one of them has waited for the deadline (TESSERA_TIMEOUT_MS, 30 s by default), or
+ * nobody has come for 20 times as long. With NCCL_COMM_ID=host:port set, the address is that one. */
 ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId);
 ncclResult_t pncclGetUniqueId(ncclUniqueId* uniqueId);
 

@@ -95,6 +95,10 @@ ncclResult_t tsrFusedWait(tsrFused_t op);
 /* ncclSuccess when all launches are over, else ncclInProgress, or the error. Does not wait. */
 ncclResult_t tsrFusedQuery(tsrFused_t op);
 
+/* Other leading dimensions, in elements (0: dense), for launches that follow. Local. ncclInvalidUsage
+ * while a launch is under way. */
+ncclResult_t tsrFusedSetLines(tsrFused_t op, int64_t input_ld, int64_t output_ld);
+
 /* How much of the time of threads that report tiles goes to steps of the collective.
  * share: percent, 0 to 100 (default 50). every: tiles of a chunk between two looks, besides the
  * look when a chunk is complete; a power of two (default 16). Not while tiles are reported. */

@@ -6,6 +6,7 @@
 
 #include "api/errors.h"
 #include "api/export.h"
+#include "api/groups.h"
 #include "api/handles.h"
 #include "api/requests.h"
 #include "api/streams.h"
@@ -69,6 +70,7 @@ Result<FusedDescription> read_config(const tsrFusedConfig_t* config) {
 
 Status create(const tsrFusedConfig_t* config, ncclComm_t comm, tsrFused_t* out) {
   if (out == nullptr) return fail(Code::kInvalidArgument, "tsrFusedCreate: op is NULL");
+  if (in_group()) return fail(Code::kInvalidUsage, "tsrFusedCreate: not inside a group");
   Result<FusedDescription> description = read_config(config);
   if (!description.ok()) return description.status();
   Result<CommLock> lock = CommLock::acquire(comm, "tsrFusedCreate");
@@ -241,6 +243,12 @@ extern "C" TSR_VISIBLE ncclResult_t tsrFusedQuery(tsrFused_t op) {
 extern "C" TSR_VISIBLE ncclResult_t tsrFusedSetBudget(tsrFused_t op, int share, int every) {
   return with(op, "tsrFusedSetBudget",
               [&](FusedOperator& o) { return tessera::api::set_budget(o, share, every); });
+}
+
+extern "C" TSR_VISIBLE ncclResult_t tsrFusedSetLines(tsrFused_t op, int64_t input_ld,
+                                                     int64_t output_ld) {
+  return with(op, "tsrFusedSetLines",
+              [&](FusedOperator& o) { return o.set_lines(input_ld, output_ld); });
 }
 
 extern "C" TSR_VISIBLE ncclResult_t tsrFusedEstimate(tsrFused_t op, double produce_us,

@@ -28,11 +28,13 @@ Result<Config> read_environment() {
   return config;
 }
 
-Status get_unique_id(ncclUniqueId* out) {
+// `at_once`: all ranks come now, or never.
+Status get_unique_id(ncclUniqueId* out, bool at_once) {
   if (out == nullptr) return fail(Code::kInvalidArgument, "ncclGetUniqueId: uniqueId is NULL");
   Result<Config> config = read_environment();
   if (!config.ok()) return config.status();
-  Result<UniqueId> id = create_unique_id(config.value());
+  Result<UniqueId> id = create_unique_id(
+      config.value(), at_once ? config->timeout : std::chrono::milliseconds::zero());
   if (!id.ok()) return id.status();
   static_assert(sizeof(out->internal) == sizeof(UniqueId));
   std::memcpy(out->internal, id->data(), id->size());
@@ -118,7 +120,7 @@ Status init_all(ncclComm_t* comms, int ranks, const int* devices) {
   if (Status status = check_devices(ranks, devices); !status.ok()) return status;
   if (ranks == 0) return {};
   ncclUniqueId id;
-  if (Status status = get_unique_id(&id); !status.ok()) return status;
+  if (Status status = get_unique_id(&id, true); !status.ok()) return status;
   std::vector<Job> jobs;
   bool blocking = true;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -144,7 +146,7 @@ using tessera::api::entry;
 using tessera::api::init_rank;
 
 TSR_API(ncclResult_t, GetUniqueId, (ncclUniqueId * uniqueId)) {
-  return entry([&] { return tessera::api::get_unique_id(uniqueId); });
+  return entry([&] { return tessera::api::get_unique_id(uniqueId, false); });
 }
 TSR_API(ncclResult_t, CommInitRank,
         (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank)) {

@@ -75,7 +75,8 @@ struct Membership {
   std::function<void()> meanwhile;
 };
 
-Result<UniqueId> create_unique_id(const Config& config);
+// `idle`: how long the root waits for the first rank; zero: 20 times the deadline.
+Result<UniqueId> create_unique_id(const Config& config, std::chrono::milliseconds idle = {});
 Result<Membership> join(const UniqueId& id, const JoinOptions& options, Deadline deadline);
 
 }  // namespace tessera

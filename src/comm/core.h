@@ -8,6 +8,7 @@
 
 #include "base/config.h"
 #include "base/nap.h"
+#include "comm/driven.h"
 #include "comm/fd_mailbox.h"
 #include "comm/health.h"
 #include "comm/ports.h"
@@ -54,8 +55,9 @@ struct Core {
   std::shared_ptr<const emulated::Links> emulated;  // null: links are what they are
   std::vector<Doorbell*> doorbells;                 // by rank, for what emulates them
   std::unique_ptr<Ports> ports;                     // null: every rank is reached by load and store
-  mutable Alarm alarm;                              // of the thread that waits for the ports
-  bool one_process = false;                         // all ranks in this process
+  mutable DrivenList driven;
+  mutable Alarm alarm;       // of the thread that waits for the ports
+  bool one_process = false;  // all ranks in this process
   // every pair may read and write each other's memory through the kernel
   bool single_copy = false;
   Site site;

@@ -59,6 +59,7 @@ Status wait_for(CollectiveRun& run, Core& core, Progress progress) {
       if (!s.ok()) return s;
     }
   }
+  core.ring(core.rank);  // whom this thread kept from driving (comm/driven.h)
   return run.status();
 }
 
@@ -144,6 +145,7 @@ Status execute(std::span<const Work> works) {
     if (batch->core().ports) inside.push_back(batch->core().enter());
   }
   run_batches(batches);
+  for (Batch* batch : batches) batch->core().ring(batch->core().rank);  // as in wait_for()
   Status first;
   std::vector<Core*> failed;
   for (Batch* batch : batches) {

@@ -38,6 +38,7 @@ class Idle {
   explicit Idle(int yields) : yields_(yields) {}
 
   void reset() { done_ = 0; }
+  bool fresh() const { return done_ == 0; }  // no fruitless round yet
   Action next() { return done_++ < yields_ ? Action::kYield : Action::kSleep; }
 
   template <class Look>

@@ -1,5 +1,9 @@
 #include "comm/plan_store.h"
 
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
 namespace tessera {
 namespace {
 
@@ -24,7 +28,7 @@ Result<std::shared_ptr<const VerifiedPlan>> SharedPlans::get(const Algorithm& al
 PlanStore::PlanStore(Core& core)
     : core_(core),
       shared_(std::static_pointer_cast<SharedPlans>(core.segment->shared_state(make_shared_plans))),
-      used_(kPairRegionBytes * 2 * static_cast<size_t>(core.ranks)) {}
+      scratch_(kPairRegionBytes * 2 * static_cast<size_t>(core.ranks), core.view.arena_bytes()) {}
 
 Result<LinkedPlan*> PlanStore::get(const Choice& choice, int root) {
   for (const Entry& entry : entries_) {
@@ -43,48 +47,62 @@ Result<LinkedPlan*> PlanStore::get(const Choice& choice, int root) {
   LinkOptions options;
   options.slot_bytes = choice.slot_bytes;
   options.entered = choice.algorithm->reach == Reach::kDirect;
-  Result<std::unique_ptr<LinkedPlan>> linked =
-      place(link(*verified.value(), core_.rank, options), verified.value()->plan().name);
+  Program program = link(*verified.value(), core_.rank, options);
+  const size_t bytes = bytes_of(program);
+  const std::optional<size_t> offset = scratch_.carve(bytes);
+  if (!offset) {
+    return Status::error(Code::kSystem,
+                         "{}: plan {} needs {} bytes of scratch, {} are left; use fewer different "
+                         "roots and sizes per communicator",
+                         core_.health->who(), verified.value()->plan().name, bytes,
+                         scratch_.left());
+  }
+  Result<std::unique_ptr<LinkedPlan>> linked = place(std::move(program), *offset);
   if (!linked.ok()) return linked.status();
   entries_.push_back(
       {choice.algorithm, root, choice.slot_bytes, choice.depth, std::move(linked).value()});
   return entries_.back().plan.get();
 }
 
-// Carves the regions of a program.
-Result<std::unique_ptr<LinkedPlan>> PlanStore::place(Program program, std::string_view name) {
+size_t PlanStore::bytes_of(const Program& program) {
+  return (region_bytes(program) + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
+}
+
+Result<std::unique_ptr<LinkedPlan>> PlanStore::place(Program program, size_t offset) {
   auto linked = std::make_unique<LinkedPlan>();
   linked->program = std::move(program);
-  const size_t bytes =
-      (region_bytes(linked->program) + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
-  if (bytes > core_.view.arena_bytes() - used_) {
-    return Status::error(Code::kSystem,
-                         "{}: plan {} needs {} bytes of scratch, {} are left; use fewer different "
-                         "roots and sizes per communicator",
-                         core_.health->who(), name, bytes, core_.view.arena_bytes() - used_);
-  }
+  linked->offset = offset;
+  linked->bytes = bytes_of(linked->program);
   // Of all members: an eager peer writes before the owner links.
   for (int rank = 0; rank < core_.ranks; ++rank) {
     if (core_.elsewhere(rank)) continue;
-    if (Status s = core_.segment->commit(core_.view.arena_offset(rank) + used_, bytes); !s.ok())
+    if (Status s = core_.segment->commit(core_.view.arena_offset(rank) + offset, linked->bytes);
+        !s.ok())
       return s;
   }
   for (int rank = 0; rank < core_.ranks; ++rank)
-    linked->regions.push_back(core_.view.arena(rank) + used_);
+    linked->regions.push_back(core_.view.arena(rank) + offset);
   linked->seen.resize(linked->program.waits.size());
-  used_ += bytes;
   return linked;
 }
 
 Result<LinkedPlan*> PlanStore::lend(const VerifiedPlan& plan, size_t slot_bytes) {
   LinkOptions options;
   options.slot_bytes = slot_bytes;
-  Result<std::unique_ptr<LinkedPlan>> linked =
-      place(link(plan, core_.rank, options), plan.plan().name);
+  Program program = link(plan, core_.rank, options);
+  const std::optional<size_t> offset = scratch_.borrow(bytes_of(program));
+  if (!offset) return static_cast<LinkedPlan*>(nullptr);
+  Result<std::unique_ptr<LinkedPlan>> linked = place(std::move(program), *offset);
   if (!linked.ok()) return linked.status();
   lent_.push_back({{}, std::move(linked).value()});
-  lent_.back().plan->serial = lent_.size();
+  lent_.back().plan->serial = ++last_serial_;
   return lent_.back().plan.get();
+}
+
+PlanStore::Lent& PlanStore::lent(uint64_t serial) {
+  return *std::lower_bound(
+      lent_.begin(), lent_.end(), serial,
+      [](const Lent& lent, uint64_t wanted) { return lent.plan->serial < wanted; });
 }
 
 LinkedPlan* PlanStore::spare(std::string_view name) const {
@@ -93,10 +111,29 @@ LinkedPlan* PlanStore::spare(std::string_view name) const {
   return nullptr;
 }
 
-void PlanStore::take(LinkedPlan* plan) { lent_[plan->serial - 1].spare_name.clear(); }
+void PlanStore::take(LinkedPlan* plan) { lent(plan->serial).spare_name.clear(); }
 
 void PlanStore::give_back(LinkedPlan* plan, std::string name) {
-  lent_[plan->serial - 1].spare_name = std::move(name);
+  lent(plan->serial).spare_name = std::move(name);
+}
+
+std::vector<uint64_t> PlanStore::spares(size_t most) const {
+  std::vector<uint64_t> serials;
+  for (const Lent& lent : lent_)
+    if (!lent.spare_name.empty() && serials.size() < most) serials.push_back(lent.plan->serial);
+  return serials;
+}
+
+// Counters of a plan begin at zero. A rank's own arena is its to clear, and what stands for those
+// of ranks elsewhere.
+void PlanStore::scrap(uint64_t serial) {
+  Lent& old = lent(serial);
+  for (int rank = 0; rank < core_.ranks; ++rank) {
+    if (rank == core_.rank || core_.elsewhere(rank))
+      std::memset(old.plan->regions[static_cast<size_t>(rank)], 0, old.plan->bytes);
+  }
+  scratch_.release(old.plan->offset, old.plan->bytes);
+  lent_.erase(lent_.begin() + (&old - lent_.data()));
 }
 
 Result<const Program*> PlanStore::pair_program(const Choice& choice, int side) {

@@ -1,7 +1,8 @@
 // The plans of a communicator, linked: built and verified once per process, linked once per rank.
 //
 // Regions are carved from the arenas in the order of first use. All ranks use the same plans in the
-// same order (I7 checks it), so that all carve alike.
+// same order (I7 checks it), so that all carve alike. What was lent and given back can be carved
+// anew once all ranks have agreed to it.
 // Thread safety: SharedPlans any thread; PlanStore one thread at a time. A store's linked plans
 // stay where they are.
 #pragma once
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "comm/core.h"
+#include "comm/scratch.h"
 #include "exec/link.h"
 #include "plan/verifier.h"
 #include "tuner/candidate.h"
@@ -39,7 +41,8 @@ struct LinkedPlan {
   std::vector<std::byte*> regions;  // per member
   std::vector<uint64_t> seen;       // see Run
   uint64_t next_pass = 0;
-  uint64_t serial = 0;  // of those lent: the same on all ranks
+  uint64_t serial = 0;           // of those lent: the same on all ranks
+  size_t offset = 0, bytes = 0;  // of the region in each arena
 };
 
 class PlanStore {
@@ -48,13 +51,19 @@ class PlanStore {
 
   // The linked plan of a collective over all ranks.
   Result<LinkedPlan*> get(const Choice& choice, int root);
-  // Links a plan that is no algorithm's, for a borrower. All ranks do so in the same order.
+  // Links a plan that is no algorithm's, for a borrower. All ranks do so in the same order. Null:
+  // there is no room.
   Result<LinkedPlan*> lend(const VerifiedPlan& plan, size_t slot_bytes);
   // A linked plan that was given back under `name`, all of its passes complete; null: none. It can
   // be taken if every rank takes the same one.
   LinkedPlan* spare(std::string_view name) const;
   void take(LinkedPlan* plan);
   void give_back(LinkedPlan* plan, std::string name);
+  // Serials of those given back, at most so many, in the order of lending.
+  std::vector<uint64_t> spares(size_t most) const;
+  // Makes room of plans that all ranks have given back. No rank lends before all have done so.
+  void scrap(uint64_t serial);
+  size_t room() const { return scratch_.left(); }
 
   // Programs of send/recv as the sending (side 0) or receiving (side 1) end; the same for every
   // peer.
@@ -80,14 +89,17 @@ class PlanStore {
     std::unique_ptr<LinkedPlan> plan;
   };
 
-  Result<std::unique_ptr<LinkedPlan>> place(Program program, std::string_view name);
+  Lent& lent(uint64_t serial);
+  static size_t bytes_of(const Program& program);
+  Result<std::unique_ptr<LinkedPlan>> place(Program program, size_t offset);
 
   Core& core_;
   std::shared_ptr<SharedPlans> shared_;
-  std::vector<Lent> lent_;
+  std::vector<Lent> lent_;  // by serial
+  uint64_t last_serial_ = 0;
   std::vector<Entry> entries_;
   std::vector<PairEntry> pairs_;
-  size_t used_;  // bytes of each arena
+  Scratch scratch_;  // of each arena
 };
 
 }  // namespace tessera

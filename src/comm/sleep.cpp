@@ -41,9 +41,15 @@ class Outside {
 
 }  // namespace
 
+bool drive_others(std::span<const Core* const> cores) {
+  bool moved = false;
+  for (const Core* core : cores) moved = core->driven.drive() || moved;
+  return moved;
+}
+
 void yield_outside(std::span<const Core* const> cores) {
   const Outside outside(cores);
-  yield();
+  if (!drive_others(cores)) yield();
 }
 
 PortSleep::PortSleep(std::span<const Core* const> cores)
@@ -81,6 +87,7 @@ void PortSleep::wait(std::chrono::nanoseconds most) {
   if (all_.size() > cores_.size()) most = std::min<std::chrono::nanoseconds>(most, kCautiousSleep);
   if (!polls_) {
     const Outside outside(all_);
+    if (drive_others(all_)) return;
     return sleep_any(sleepers_, static_cast<int>(cores_.size()), most);
   }
   pollfd polled[2 * kMost];
@@ -94,6 +101,7 @@ void PortSleep::wait(std::chrono::nanoseconds most) {
   }
   const timespec timeout = to_timespec(most);
   const Outside outside(all_);
+  if (drive_others(all_)) return;
   ::ppoll(polled, count, &timeout, nullptr);
   for (const pollfd& p : std::span(polled, count)) {
     uint64_t pokes;

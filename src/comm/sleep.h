@@ -10,7 +10,8 @@ namespace tessera {
 
 // Whoever calls is inside all `cores` (Core::enter), entered in this order; outside while it yields
 // or sleeps, so that others may drive them: who takes in what came for another thread rings the
-// rank.
+// rank. Before that, it does what others of its ranks wait for (comm/driven.h).
+bool drive_others(std::span<const Core* const> cores);
 void yield_outside(std::span<const Core* const> cores);
 
 // Sleeps on the doorbells of all `cores`, and on their ports where they have any, until one of them
@@ -55,7 +56,8 @@ void sleep_until_rung(std::span<const Core* const> cores, const Look& look) {
   Doorbell* doorbells[kMaxSleepers];
   const size_t count = std::min<size_t>(cores.size(), kMaxSleepers);
   for (size_t i = 0; i < count; ++i) doorbells[i] = &cores[i]->area().doorbell;
-  Idle::sleep({doorbells, count}, cores.size() > count, look);
+  Idle::sleep({doorbells, count}, cores.size() > count,
+              [&] { return look() || drive_others(cores); });
 }
 
 }  // namespace tessera

@@ -117,17 +117,26 @@ const char* to_string(Mapping mapping) {
   return "?";
 }
 
-Result<FusedDescription> complete(FusedDescription d, int ranks) {
-  if (Status s = check_shape(d, ranks); !s.ok()) return s;
-  const int64_t block = round_up_div(d.rows, ranks);
-  const bool gathers = d.collective == Collective::kAllGather;
-  const bool scatters = d.collective == Collective::kReduceScatter;
-  const int64_t in = line(d, gathers ? block : d.rows), out = line(d, scatters ? block : d.rows);
-  if (d.input_ld == 0) d.input_ld = in;
-  if (d.output_ld == 0) d.output_ld = out;
-  if (d.input_ld < in || d.output_ld < out)
+Status lay_out(FusedDescription* d, int ranks, int rank) {
+  const int64_t block = round_up_div(d->rows, ranks);
+  // The last ranks own fewer rows, or none.
+  const int64_t owned = std::clamp<int64_t>(d->rows - rank * block, 0, block);
+  const bool gathers = d->collective == Collective::kAllGather;
+  const bool scatters = d->collective == Collective::kReduceScatter;
+  const int64_t in = line(*d, gathers ? owned : d->rows);
+  const int64_t out = line(*d, scatters ? owned : d->rows);
+  if (d->input_ld == 0) d->input_ld = std::max<int64_t>(in, 1);
+  if (d->output_ld == 0) d->output_ld = std::max<int64_t>(out, 1);
+  if (d->input_ld < std::max<int64_t>(in, 1) || d->output_ld < std::max<int64_t>(out, 1))
     return bad("leading dimensions {} and {} are less than the {} and {} elements of a line",
-               d.input_ld, d.output_ld, in, out);
+               d->input_ld, d->output_ld, in, out);
+  return {};
+}
+
+Result<FusedDescription> complete(FusedDescription d, int ranks, int rank) {
+  if (Status s = check_shape(d, ranks); !s.ok()) return s;
+  if (Status s = lay_out(&d, ranks, rank); !s.ok()) return s;
+  const int64_t block = round_up_div(d.rows, ranks);
   if (d.chunks == 0) d.chunks = choose_chunks(d, ranks);
   if (d.chunks < 1 || d.chunks > kMostChunks)
     return bad("{} chunks per rank are out of range 1..{}", d.chunks, kMostChunks);

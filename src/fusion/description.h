@@ -51,8 +51,10 @@ struct FusedDescription {
 };
 
 // Replaces zeros by what they stand for, clears `remote` where it cannot be, and checks everything
-// that one rank can check.
-Result<FusedDescription> complete(FusedDescription wish, int ranks);
+// that one rank can check. Leading dimensions are those of `rank`, of the rows that it has.
+Result<FusedDescription> complete(FusedDescription wish, int ranks, int rank);
+// That part of it which is about leading dimensions.
+Status lay_out(FusedDescription* description, int ranks, int rank);
 
 // "fused reduce-scatter of 1024 x 512 float32"
 std::string describe(const FusedDescription& description);

@@ -30,14 +30,19 @@ FusedRun::FusedRun(Core& core, LinkedPlan& plan, const FusedDescription& descrip
       inputs_(static_cast<size_t>(core.ranks)),
       outputs_(static_cast<size_t>(core.ranks)),
       cursors_(view_.num_lanes) {
-  const size_t element = size_of(description.type);
-  input_ = {nullptr, static_cast<size_t>(description.input_ld) * element, geometry.input_rows()};
-  output_ = {nullptr, static_cast<size_t>(description.output_ld) * element, geometry.output_rows()};
+  set_lines(description);
   inputs_[core.rank] = {&input_, 0};
   outputs_[core.rank] = {&output_, 0};
   space_.bind(core.ways.data(), core.ports != nullptr,
               reduction_.prepare(as_call(description), core.ranks));
   open_.reserve(view_.num_lanes);
+}
+
+void FusedRun::set_lines(const FusedDescription& description) {
+  const size_t element = size_of(description.type);
+  input_ = {nullptr, static_cast<size_t>(description.input_ld) * element, geometry_.input_rows()};
+  output_ = {nullptr, static_cast<size_t>(description.output_ld) * element,
+             geometry_.output_rows()};
 }
 
 void FusedRun::start(const void* input, void* output) {

@@ -20,6 +20,8 @@ class FusedRun {
   FusedRun(Core& core, LinkedPlan& plan, const FusedDescription& description,
            const Geometry& geometry);
 
+  // Takes over leading dimensions; between launches.
+  void set_lines(const FusedDescription& description);
   // Begins a launch; the one before is done.
   void start(const void* input, void* output);
   bool running() const { return running_; }

@@ -14,7 +14,28 @@ FusedOperator::FusedOperator(HostCommunicator& comm, const FusedDescription& des
       tracker_(
           {geometry.input_rows(), description.cols, description.tile_rows, description.tile_cols},
           geometry_.input(), description.parts, own_counters(), tile_counters, first_pass_),
-      run_(core_, linked, description, geometry_) {}
+      run_(core_, linked, description, geometry_) {
+  core_.driven.add(this);
+}
+
+FusedOperator::~FusedOperator() { core_.driven.remove(this); }
+
+Status FusedOperator::set_lines(int64_t input_ld, int64_t output_ld) {
+  const std::lock_guard lock(driver_);
+  if (!done()) {
+    return Status::error(Code::kInvalidUsage,
+                         "{}: {}: launch {} is still under way; wait for it before changing "
+                         "leading dimensions",
+                         core_.health->who(), describe(description_), launched_.counter.value());
+  }
+  FusedDescription changed = description_;
+  changed.input_ld = input_ld;
+  changed.output_ld = output_ld;
+  if (Status s = lay_out(&changed, core_.ranks, core_.rank); !s.ok()) return s;
+  description_ = changed;
+  run_.set_lines(changed);
+  return {};
+}
 
 PaddedCounter* FusedOperator::own_counters() const {
   return reinterpret_cast<PaddedCounter*>(linked_.regions[core_.rank]);
@@ -73,10 +94,10 @@ Status FusedOperator::wait() {
   return await(finished_.counter, launches);
 }
 
-void FusedOperator::drive_locked() {
-  if (!run_.running() || !core_.health->good()) return;
+bool FusedOperator::drive_locked() {
+  if (!run_.running() || !core_.health->good()) return false;
   std::unique_lock<Ports> inside;
-  if (!core_.try_enter(inside)) return;  // who is there takes in what comes
+  if (!core_.try_enter(inside)) return false;  // who is there takes in what comes
   // Some of it may be for who sleeps in a collective.
   if (core_.progress()) core_.ring(core_.rank);
   const uint64_t before = run_.moved();
@@ -93,16 +114,16 @@ void FusedOperator::drive_locked() {
           Code::kInvalidUsage,
           "{}: {}: a peer is in another launch; all ranks must launch an operator equally often",
           core_.health->who(), describe(description_))));
-      return;
+      return true;
   }
   core_.progress();
   steps_.counter.publish(run_.moved() - before);
+  return run_.moved() != before;
 }
 
 bool FusedOperator::drive() {
   const std::unique_lock lock(driver_, std::try_to_lock);
-  if (lock.owns_lock()) drive_locked();
-  return lock.owns_lock();
+  return lock.owns_lock() && drive_locked();
 }
 
 // A producer's time, as far as the budget goes.

@@ -30,12 +30,16 @@ namespace tessera {
 
 class Watch;
 
-class FusedOperator {
+class FusedOperator final : private Driven {
  public:
   // Collective: blocks until all ranks have called it with the same description, or the deadline
   // has passed. `comm` must outlive the operator.
   static Result<std::unique_ptr<FusedOperator>> create(HostCommunicator& comm,
                                                        const FusedDescription& wish);
+
+  ~FusedOperator();
+  FusedOperator(const FusedOperator&) = delete;
+  FusedOperator& operator=(const FusedOperator&) = delete;
 
   const FusedDescription& description() const { return description_; }
   const Geometry& geometry() const { return geometry_; }
@@ -79,6 +83,9 @@ class FusedOperator {
   };
   Result<Forecast> forecast(double produce_us, double consume_us);
 
+  // For launches that follow; 0: dense. kInvalidUsage while a launch is under way.
+  Status set_lines(int64_t input_ld, int64_t output_ld);
+
   void set_budget(const BudgetOptions& options);
   // What the operator is, and who waits for what now. Several lines.
   std::string explain();
@@ -93,8 +100,8 @@ class FusedOperator {
 
   Status check_memory(const void* input, const void* output) const;
   void begin(const void* input, void* output);
-  bool drive();  // false if another thread is driving
-  void drive_locked();
+  bool drive() override;  // nothing happens if another thread is driving
+  bool drive_locked();
   void lend_time();
   Status await(const Counter& counter, uint64_t target);
   Status standstill();

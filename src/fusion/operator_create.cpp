@@ -1,6 +1,8 @@
 // How an operator comes and goes: what ranks agree on, and the linked plan it borrows.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 #include <vector>
 
@@ -16,6 +18,7 @@ struct Offer {
   FusedDescription description;
   uint64_t spare = 0;  // serial of a linked plan that it could use again; 0: none
   uint64_t next_pass = 0;
+  std::array<char, 160> refused{};  // why this rank cannot; empty: it can
 };
 
 std::string spare_name(const FusedDescription& description) {
@@ -23,6 +26,11 @@ std::string spare_name(const FusedDescription& description) {
 }
 
 Status compare(const std::vector<Offer>& offers, const Core& core) {
+  for (int rank = 0; rank < core.ranks; ++rank) {
+    if (offers[rank].refused[0] == '\0') continue;
+    return Status::error(Code::kInvalidUsage, "{}: creating a fused operator: rank {} refuses: {}",
+                         core.health->who(), rank, offers[rank].refused.data());
+  }
   for (int rank = 0; rank < core.ranks; ++rank) {
     const std::string text =
         difference(core.rank, offers[core.rank].description, rank, offers[rank].description);
@@ -45,27 +53,66 @@ bool all_offer_the_same(const std::vector<Offer>& offers) {
   return true;
 }
 
+// Scraps plans that all ranks have given back. All ranks are here: they lend alike, and lack room
+// alike.
+Status make_room(HostCommunicator& comm, const FusedDescription& d) {
+  constexpr const char* kWhat = "making room for a fused operator";
+  struct Spares {
+    std::array<uint64_t, 32> serials{};
+  };
+  Core& core = comm.core();
+  std::vector<int> everyone(static_cast<size_t>(core.ranks));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  Spares mine;
+  const std::vector<uint64_t> own = comm.plans().spares(mine.serials.size());
+  std::copy(own.begin(), own.end(), mine.serials.begin());
+  Result<std::vector<Spares>> all =
+      comm.exchange().all_gather(everyone, mine, kWhat, comm.deadline());
+  if (!all.ok()) return core.health->raise(all.status());
+  int scrapped = 0;
+  for (const uint64_t serial : own) {
+    const bool agreed =
+        std::all_of(all.value().begin(), all.value().end(), [&](const Spares& spares) {
+          return std::find(spares.serials.begin(), spares.serials.end(), serial) !=
+                 spares.serials.end();
+        });
+    if (!agreed) continue;
+    comm.plans().scrap(serial);
+    ++scrapped;
+  }
+  // Nobody writes into a region before its owner has cleared it.
+  Result<std::vector<int>> cleared =
+      comm.exchange().all_gather(everyone, scrapped, kWhat, comm.deadline());
+  if (!cleared.ok()) return core.health->raise(cleared.status());
+  if (scrapped > 0) return {};
+  return Status::error(Code::kSystem,
+                       "{}: {}: no room for its scratch, {} bytes are left; destroy operators that "
+                       "are not needed, on all ranks, or ask for more chunks",
+                       core.health->who(), describe(d), comm.plans().room());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FusedOperator>> FusedOperator::create(HostCommunicator& comm,
                                                              const FusedDescription& wish) {
   Core& core = comm.core();
   if (!core.health->good()) return core.health->status();
-  Result<FusedDescription> description = complete(wish, core.ranks);
+  Result<FusedDescription> description = complete(wish, core.ranks, core.rank);
+  FusedDescription d = description.ok() ? description.value() : wish;
+  d.remote = d.remote && !core.ports;  // kernels store where loads and stores reach
+  LinkedPlan* linked = comm.plans().spare(spare_name(d));
+  Offer mine{d, linked == nullptr ? 0 : linked->serial, linked == nullptr ? 0 : linked->next_pass};
+  if (!description.ok())  // the others learn of it
+    description.status().message().copy(mine.refused.data(), mine.refused.size() - 1);
+  std::vector<int> everyone(static_cast<size_t>(core.ranks));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  Result<std::vector<Offer>> offers =
+      comm.exchange().all_gather(everyone, mine, "creating a fused operator", comm.deadline());
   if (!description.ok()) {
     return Status(
         description.status().code(),
         core.health->who() + ": creating a fused operator: " + description.status().message());
   }
-  FusedDescription& d = description.value();
-  d.remote = d.remote && !core.ports;  // kernels store where loads and stores reach
-  LinkedPlan* linked = comm.plans().spare(spare_name(d));
-  const Offer mine{d, linked == nullptr ? 0 : linked->serial,
-                   linked == nullptr ? 0 : linked->next_pass};
-  std::vector<int> everyone(static_cast<size_t>(core.ranks));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  Result<std::vector<Offer>> offers =
-      comm.exchange().all_gather(everyone, mine, "creating a fused operator", comm.deadline());
   if (!offers.ok()) return core.health->raise(offers.status());
   if (Status s = compare(offers.value(), core); !s.ok()) return s;
 
@@ -76,10 +123,14 @@ Result<std::unique_ptr<FusedOperator>> FusedOperator::create(HostCommunicator& c
   } else {
     Result<VerifiedPlan> plan = verify(fused_plan(shape));
     if (!plan.ok()) return plan.status();
-    Result<LinkedPlan*> made =
-        comm.plans().lend(plan.value(), geometry.largest_chunk_rows() * d.row_bytes());
-    if (!made.ok()) return made.status();
-    linked = made.value();
+    const size_t slot_bytes = geometry.largest_chunk_rows() * d.row_bytes();
+    for (linked = nullptr; linked == nullptr;) {
+      Result<LinkedPlan*> made = comm.plans().lend(plan.value(), slot_bytes);
+      if (!made.ok()) return made.status();
+      linked = made.value();
+      if (linked != nullptr) break;
+      if (Status s = make_room(comm, d); !s.ok()) return s;
+    }
   }
   return std::unique_ptr<FusedOperator>(
       new FusedOperator(comm, d, geometry, *linked, counters_of(shape).landed));

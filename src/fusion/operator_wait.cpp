@@ -60,16 +60,16 @@ Status FusedOperator::await(const Counter& counter, uint64_t target) {
   uint64_t before = moved();
   while (!counter.reached(target)) {
     if (!core_.health->good()) return failed(core_.health->status());
-    drive();
-    if (const uint64_t now = moved(); now != before) {
+    const bool drove = idle.fresh() ? drive() : core_.driven.drive();
+    if (const uint64_t now = moved(); drove || now != before) {
       before = now;
       idle.reset();
     } else if (idle.next() == Idle::Action::kYield) {
       yield();
     } else {
       nap(core_, alarm, [&] {
-        drive();
-        return counter.reached(target) || moved() != before || !core_.health->good();
+        const bool drove = core_.driven.drive();
+        return drove || counter.reached(target) || moved() != before || !core_.health->good();
       });
       if (!watch) watch.emplace(core_);
       beat(*watch);
@@ -80,6 +80,7 @@ Status FusedOperator::await(const Counter& counter, uint64_t target) {
       if (!s.ok()) return failed(std::move(s));
     }
   }
+  core_.ring(core_.rank);  // whom this thread kept from driving
   return {};
 }
 

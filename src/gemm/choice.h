@@ -30,7 +30,7 @@ inline double us_since(std::chrono::steady_clock::time_point start) {
 
 class Choice {
  public:
-  // Before the first call: whether this rank's matrices suit the NCCL calls. Collective, once.
+  // Before the first call: whether the matrices suit the NCCL calls. Collective, once.
   ncclResult_t open(ncclComm_t comm, bool suits_unfused);
   bool can_be_unfused() const { return suits_; }
   bool settled() const { return call_ >= 2 * kTrials; }

@@ -196,15 +196,19 @@ ncclResult_t record(tsrGemm& gemm, Operator& op, const CallTimes& times) {
 }
 
 ncclResult_t send_unfused(tsrGemm& gemm, const tsrGemmProblem_t& p, Operator& op,
-                          const Producer& producer, void* parts, CallTimes* times) {
+                          const Producer& producer, int rank, CallTimes* times) {
+  const View c = view(p.c, p.ldc, p);
+  const int64_t line = c.row_major ? p.n : p.m;
+  const bool in_place = op.config.collective == tsrFusedAllReduce && p.ldc == line;
+  if (!in_place) op.space.resize(static_cast<size_t>(p.m * p.n) * c.element_bytes());
   const auto start = std::chrono::steady_clock::now();
-  const View whole = view(parts, op.config.input_ld == 0 ? p.n : op.config.input_ld, p);
+  const View whole = view(in_place ? p.c : op.space.data(), line, p);
   const ncclResult_t made = for_rows(gemm, p.m, [&](int64_t row, int64_t rows) {
     producer.make({row, rows, 0, p.n}, whole.from(row, 0));
   });
   if (made != ncclSuccess) return made;
   times->product = us_since(start);
-  return passed_on(run_collective(gemm.comm, p, op.config.collective, gemm.ranks, parts, p.c));
+  return passed_on(send_parts({gemm.comm, rank, gemm.ranks}, p, op.config.collective, whole, c));
 }
 
 ncclResult_t send_fused(tsrGemm& gemm, const tsrGemmProblem_t& p, Operator& op,
@@ -242,7 +246,7 @@ ncclResult_t send_product(tsrGemm& gemm, const tsrGemmProblem_t& p,
                         op_view(p.b, p.ldb, p, p.transpose_b), p.m, p.n, p.k, p.alpha, false);
   const Producer producer(p, product, tiles, c, scatters ? tiles.rank * tiles.block_rows : 0);
   const ncclResult_t ran = gemm.fused ? send_fused(gemm, p, *op, producer, tiles, parts)
-                                      : send_unfused(gemm, p, *op, producer, parts, &times);
+                                      : send_unfused(gemm, p, *op, producer, tiles.rank, &times);
   times.total = us_since(start);
   return ran != ncclSuccess ? ran : record(gemm, *op, times);
 }
@@ -267,9 +271,9 @@ ncclResult_t gather_fused(tsrGemm& gemm, const tsrGemmProblem_t& p, Operator& op
 }
 
 ncclResult_t gather_unfused(tsrGemm& gemm, const tsrGemmProblem_t& p, Operator& op,
-                            const Product& product, const View& c, CallTimes* times) {
-  const ncclResult_t gathered =
-      run_collective(gemm.comm, p, tsrFusedAllGather, gemm.ranks, p.a, op.space.data());
+                            const Product& product, const View& c, int rank, CallTimes* times) {
+  const ncclResult_t gathered = gather_rows({gemm.comm, rank, gemm.ranks}, p,
+                                            op_view(p.a, p.lda, p, p.transpose_a), op.space.data());
   if (gathered != ncclSuccess) return passed_on(gathered);
   const auto start = std::chrono::steady_clock::now();
   const ncclResult_t made = for_rows(gemm, p.m, [&](int64_t row, int64_t rows) {
@@ -297,8 +301,9 @@ ncclResult_t gather_and_multiply(tsrGemm& gemm, const tsrGemmProblem_t& p) {
   const auto start = std::chrono::steady_clock::now();
   const View a{op->space.data(), tiles.ld, config.column_major == 0, p.type};
   const Product product(a, op_view(p.b, p.ldb, p, p.transpose_b), p.m, p.n, p.k, p.alpha, true);
-  const ncclResult_t ran = gemm.fused ? gather_fused(gemm, p, *op, product, c, tiles)
-                                      : gather_unfused(gemm, p, *op, product, c, &times);
+  const ncclResult_t ran = gemm.fused
+                               ? gather_fused(gemm, p, *op, product, c, tiles)
+                               : gather_unfused(gemm, p, *op, product, c, tiles.rank, &times);
   times.total = us_since(start);
   return ran != ncclSuccess ? ran : record(gemm, *op, times);
 }

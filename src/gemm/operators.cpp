@@ -10,9 +10,10 @@ constexpr size_t kMostOperators = 32;  // least used ones are given up
 constexpr int64_t kPieces = 4;         // rows of tiles for a rank's rows, at best
 constexpr int64_t kLeastRows = 48, kMostRows = 512, kMostCols = 1024;
 
+// What ranks share: all of them find an operator, or none.
 auto shape(const tsrFusedConfig_t& c) {
   return std::make_tuple(c.collective, c.map, c.type, c.column_major, c.rows, c.cols, c.tile_rows,
-                         c.tile_cols, c.input_ld, c.output_ld);
+                         c.tile_cols);
 }
 
 }  // namespace
@@ -27,17 +28,30 @@ ncclResult_t Operators::find(const tsrFusedConfig_t& config, Operator** out) {
   });
   if (found != operators_.end()) {
     operators_.splice(operators_.begin(), operators_, found);
+    found->config.input_ld = config.input_ld;
+    found->config.output_ld = config.output_ld;
+    if (const ncclResult_t r = tsrFusedSetLines(found->fused, config.input_ld, config.output_ld);
+        r != ncclSuccess)
+      return r;
   } else {
+    if (operators_.size() == kMostOperators) drop_oldest();
     tsrFused_t fused = nullptr;
-    if (const ncclResult_t r = tsrFusedCreate(&config, comm_, &fused); r != ncclSuccess) return r;
-    operators_.push_front({config, fused});
-    if (operators_.size() > kMostOperators) {
-      static_cast<void>(tsrFusedDestroy(operators_.back().fused));
-      operators_.pop_back();
+    ncclResult_t result = tsrFusedCreate(&config, comm_, &fused);
+    // No room, which all ranks find alike.
+    while (result == ncclSystemError && !operators_.empty()) {
+      drop_oldest();
+      result = tsrFusedCreate(&config, comm_, &fused);
     }
+    if (result != ncclSuccess) return result;
+    operators_.push_front({config, fused});
   }
   *out = &operators_.front();
   return ncclSuccess;
+}
+
+void Operators::drop_oldest() {
+  static_cast<void>(tsrFusedDestroy(operators_.back().fused));
+  operators_.pop_back();
 }
 
 void choose_tiles(int64_t rows, int ranks, int64_t cols, tsrFusedConfig_t* config) {

@@ -30,6 +30,7 @@ class Operators {
   ncclResult_t find(const tsrFusedConfig_t& config, Operator** out);
 
  private:
+  void drop_oldest();
   ncclComm_t comm_;
   std::list<Operator> operators_;  // latest used first
 };

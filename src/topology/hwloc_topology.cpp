@@ -72,8 +72,38 @@ Result<HwlocTopology> HwlocTopology::from_document(std::string_view bytes,
   return HwlocTopology(std::move(handle).value(), name, std::move(document->warnings));
 }
 
+namespace {
+
+// How many leaves a synthetic description has, at most: the product of the numbers that follow a
+// colon or stand for themselves, attributes in parentheses left out.
+double leaves_of(const std::string& text) {
+  double product = 1, number = 0;
+  int depth = 0;
+  for (const char c : text + " ") {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (depth > 0) continue;
+    if (c >= '0' && c <= '9') {
+      number = 10 * number + (c - '0');
+    } else {
+      if (c == ' ' || c == '(') product *= std::max(number, 1.0);
+      number = 0;
+    }
+  }
+  return product;
+}
+
+}  // namespace
+
 Result<HwlocTopology> HwlocTopology::synthetic(const std::string& text) {
+  constexpr double kMostLeaves = 1 << 14;
   const std::string source = "synthetic: " + text;
+  if (leaves_of(text) > kMostLeaves) {
+    return Status::error(
+        Code::kInvalidArgument,
+        "\"{}\" describes more than {} processing units, which are too many for one "
+        "host",
+        text, static_cast<int>(kMostLeaves));
+  }
   Result<Handle> handle = create(source);
   if (!handle.ok()) return handle.status();
   hwloc_topology_t topology = handle.value().get();

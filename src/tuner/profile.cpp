@@ -148,6 +148,15 @@ std::string to_json(const Profile& profile) {
 }
 
 Result<Profile> load_profile(const std::string& path) {
+  constexpr uintmax_t kMostBytes = 64 << 20;
+  std::error_code unknown;  // then opening it says why
+  if (std::filesystem::exists(path, unknown) &&
+      (!std::filesystem::is_regular_file(path, unknown) ||
+       std::filesystem::file_size(path, unknown) > kMostBytes)) {
+    return Status::error(Code::kInvalidUsage, "profile {}: no regular file of at most {} MiB", path,
+                         kMostBytes >> 20);
+  }
+  errno = 0;
   std::ifstream file(path);
   std::stringstream text;
   if (!file || !(text << file.rdbuf()))

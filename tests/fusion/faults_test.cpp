@@ -179,6 +179,21 @@ TEST(FusedFaults, ACollectiveThatWaitsDoesNotKeepAnOperatorFromGoingOn) {
   }
 }
 
+TEST(FusedFaults, WhatOneRankAloneRefusesIsToldToAll) {
+  run_ranks(2, quick_options(), [](Communicator& comm) {
+    FusedDescription d = small_sum();
+    if (comm.rank() == 1) d.output_ld = 7;
+    const auto op = FusedOperator::create(host_rank(comm), d);
+    ASSERT_FALSE(op.ok());
+    EXPECT_THAT(op.status().message(), HasSubstr("leading dimensions 8 and 7"));
+    if (comm.rank() == 0) {
+      EXPECT_THAT(op.status().message(), HasSubstr("rank 1 refuses"));
+    }
+    const auto good = make_operator(comm, small_sum());  // the communicator goes on
+    EXPECT_NE(good, nullptr);
+  });
+}
+
 TEST(FusedFaults, RanksThatDescribeOperatorsDifferentlyAreToldSo) {
   run_ranks(3, quick_options(), [](Communicator& comm) {
     FusedDescription d = small_sum();
@@ -241,7 +256,7 @@ TEST(FusedFaults, DescriptionsThatMakeNoSenseAreRefused) {
   for (const auto& [text, spoil] : cases) {
     FusedDescription d = small_sum();
     spoil(d);
-    const Result<FusedDescription> result = complete(d, 3);
+    const Result<FusedDescription> result = complete(d, 3, 0);
     ASSERT_FALSE(result.ok()) << text;
     EXPECT_EQ(result.status().code(), Code::kInvalidArgument);
     EXPECT_THAT(result.status().message(), HasSubstr(text));

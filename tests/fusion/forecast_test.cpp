@@ -68,7 +68,7 @@ struct Scene {
     wish.tile_rows = 1000 / chunks;
     wish.tile_cols = 250;
     wish.chunks = chunks;
-    description = complete(wish, ranks).value();
+    description = complete(wish, ranks, 0).value();
     geometry = Geometry(description, ranks, 0);
     shape = shape_of(description, geometry, ranks);
   }

@@ -24,7 +24,8 @@ struct Case {
   bool column_major = false, transpose_a = false, transpose_b = false;
   float alpha = 1, beta = 0;
   int threads = 1;
-  bool dense = false;  // no gaps between lines
+  int64_t gap = 3;       // between lines
+  bool varying = false;  // another one on each rank, in each call
   int calls = 2;
   tsrGemmFusing_t fusing = tsrGemmChoose;
 };
@@ -34,7 +35,7 @@ class Stored {
  public:
   Stored(const Case& c, int64_t rows, int64_t cols, bool transposed)
       : type_(c.type), line_wise_(c.column_major == transposed) {
-    ld_ = (line_wise_ ? cols : rows) + (c.dense ? 0 : 3);
+    ld_ = (line_wise_ ? cols : rows) + c.gap;
     bytes_.resize(static_cast<size_t>(ld_ * ((line_wise_ ? rows : cols) + 1)) * size());
   }
   void set(int64_t row, int64_t col, float value) {
@@ -112,7 +113,7 @@ float expected(const Case& c, Kind kind, int ranks, int rank, int64_t row, int64
   return 0;
 }
 
-void run_rank(const Case& c, Kind kind, int ranks, int rank, ncclComm_t comm) {
+void run_once(const Case& c, Kind kind, int ranks, int rank, tsrGemm_t gemm) {
   const int64_t block = (c.m + ranks - 1) / ranks;
   const int64_t own = std::clamp<int64_t>(c.m - rank * block, 0, block);
   const int64_t a_rows = kind == Kind::kAllGather ? own : c.m;
@@ -136,35 +137,40 @@ void run_rank(const Case& c, Kind kind, int ranks, int rank, ncclComm_t comm) {
   p.a = a.data();
   p.b = b.data();
   p.c = out.data();
-  p.lda = a.ld();
+  p.lda = std::max<int64_t>(a.ld(), 1);  // a rank without rows has lines without elements
   p.ldb = b.ld();
-  p.ldc = out.ld();
+  p.ldc = std::max<int64_t>(out.ld(), 1);
+  for (int64_t row = 0; row < c_rows; ++row)
+    for (int64_t col = 0; col < c.n; ++col) out.set(row, col, static_cast<float>((row + col) % 3));
+  const auto function = kind == Kind::kReduceScatter ? tsrGemmReduceScatter
+                        : kind == Kind::kAllReduce   ? tsrGemmAllReduce
+                        : kind == Kind::kAllToAll    ? tsrGemmAllToAll
+                                                     : tsrAllGatherGemm;
+  ASSERT_EQ(function(gemm, &p), ncclSuccess) << tsrGemmGetLastError();
+  for (int64_t row = 0; row < c_rows; ++row) {
+    for (int64_t col = 0; col < c.n; ++col) {
+      const float want =
+          expected(c, kind, ranks, rank, row, col) + c.beta * static_cast<float>((row + col) % 3);
+      ASSERT_EQ(out.get(row, col), want) << "rank " << rank << " row " << row << " col " << col;
+    }
+  }
+}
+
+void run_rank(const Case& c, Kind kind, int ranks, int rank, ncclComm_t comm) {
   tsrGemm_t gemm = nullptr;
   ASSERT_EQ(tsrGemmCreate(comm, c.threads, &gemm), ncclSuccess) << tsrGemmGetLastError();
   ASSERT_EQ(tsrGemmSetFusing(gemm, c.fusing), ncclSuccess);
   for (int call = 0; call < c.calls; ++call) {
-    for (int64_t row = 0; row < c_rows; ++row)
-      for (int64_t col = 0; col < c.n; ++col)
-        out.set(row, col, static_cast<float>((row + col) % 3));
-    const auto function = kind == Kind::kReduceScatter ? tsrGemmReduceScatter
-                          : kind == Kind::kAllReduce   ? tsrGemmAllReduce
-                          : kind == Kind::kAllToAll    ? tsrGemmAllToAll
-                                                       : tsrAllGatherGemm;
-    ASSERT_EQ(function(gemm, &p), ncclSuccess) << tsrGemmGetLastError();
-    for (int64_t row = 0; row < c_rows; ++row) {
-      for (int64_t col = 0; col < c.n; ++col) {
-        const float want =
-            expected(c, kind, ranks, rank, row, col) + c.beta * static_cast<float>((row + col) % 3);
-        ASSERT_EQ(out.get(row, col), want) << "rank " << rank << " row " << row << " col " << col;
-      }
-    }
+    Case now = c;
+    if (c.varying) now.gap = (rank + call) % 3;
+    run_once(now, kind, ranks, rank, gemm);
   }
   int fused = -1;
   EXPECT_EQ(tsrGemmFused(gemm, &fused), ncclSuccess);
-  if (c.fusing == tsrGemmFuse || !c.dense) {
+  if (c.fusing == tsrGemmFuse) {
     EXPECT_EQ(fused, 1);
   }
-  if (c.fusing == tsrGemmDoNotFuse && c.dense) {
+  if (c.fusing == tsrGemmDoNotFuse && c.m % ranks == 0 && !c.column_major && !c.transpose_a) {
     EXPECT_EQ(fused, 0);
   }
   EXPECT_EQ(tsrGemmDestroy(gemm), ncclSuccess);
@@ -195,6 +201,43 @@ TEST_P(EveryProduct, IsRightForAnyShape) {
   }
 }
 
+TEST_P(EveryProduct, IsRightWithOtherGapsBetweenLinesOnEachRankAndInEachCall) {
+  for (const tsrGemmFusing_t fusing : {tsrGemmChoose, tsrGemmFuse, tsrGemmDoNotFuse}) {
+    for (const bool column_major : {false, true}) {
+      for (const int ranks : {2, 3}) {
+        Case c;
+        c.m = ragged(24 + (column_major ? 1 : 0), ranks);
+        c.n = 10;
+        c.k = 6;
+        c.beta = 1;
+        if (GetParam() == Kind::kAllToAll) c.beta = 0;
+        c.column_major = column_major;
+        c.varying = true;
+        c.calls = 8;
+        c.fusing = fusing;
+        run(c, ranks);
+      }
+    }
+  }
+}
+
+TEST_P(EveryProduct, GoesOnWithMoreShapesThanThereIsScratchFor) {
+  const Ranks ranks(2);
+  ranks.on_threads([&](int rank, ncclComm_t comm) {
+    tsrGemm_t gemm = nullptr;
+    ASSERT_EQ(tsrGemmCreate(comm, 1, &gemm), ncclSuccess) << tsrGemmGetLastError();
+    ASSERT_EQ(tsrGemmSetFusing(gemm, tsrGemmFuse), ncclSuccess);
+    for (int64_t i = 0; i < 100; ++i) {
+      Case c;
+      c.m = 2 * (256 + i);
+      c.n = 1024;
+      c.k = 1;
+      run_once(c, GetParam(), 2, rank, gemm);
+    }
+    EXPECT_EQ(tsrGemmDestroy(gemm), ncclSuccess);
+  });
+}
+
 TEST_P(EveryProduct, IsRightUnfusedAndWhileTheLibraryTriesBothWays) {
   for (const tsrGemmFusing_t fusing : {tsrGemmChoose, tsrGemmFuse, tsrGemmDoNotFuse}) {
     for (const ncclDataType_t type : {ncclFloat, ncclBfloat16}) {
@@ -205,7 +248,7 @@ TEST_P(EveryProduct, IsRightUnfusedAndWhileTheLibraryTriesBothWays) {
         c.k = 9;
         c.type = type;
         c.threads = threads;
-        c.dense = true;
+        c.gap = 0;
         c.calls = 8;
         c.fusing = fusing;
         c.beta = GetParam() == Kind::kAllToAll || type != ncclFloat ? 0 : 3;

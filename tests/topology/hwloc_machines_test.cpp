@@ -41,6 +41,15 @@ Machine synthetic(const std::string& text) {
   return machine;
 }
 
+TEST(Synthetic, AMachineTooLargeToBuildIsRefusedAtOnce) {
+  for (const char* text : {"pack:9999 core:999 pu:1", "100000", "2 3 4 5 6 7 8 9"}) {
+    const auto topology = HwlocTopology::synthetic(text);
+    ASSERT_FALSE(topology.ok());
+    EXPECT_THAT(topology.status().message(), HasSubstr("too many"));
+  }
+  EXPECT_TRUE(HwlocTopology::synthetic("pack:2 [numa(memory=1000000)] core:8 pu:2").ok());
+}
+
 TEST(SyntheticMachines, HaveWhatTheTextSays) {
   const Machine machine = synthetic("pack:2 numa:1 l3:1 core:8 pu:2");
   const CpuTopology& cpus = machine.hosts.at(0).cpus;

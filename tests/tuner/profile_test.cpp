@@ -48,6 +48,14 @@ TEST(Profile, AFileIsReplacedAsAWholeInAFolderThatIsMade) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Profile, WhatIsNoRegularFileIsRefusedAtOnce) {
+  for (const char* path : {"/dev/zero", "/", "/nonexistent/profile.json"}) {
+    const Result<Profile> read = load_profile(path);
+    ASSERT_FALSE(read.ok()) << path;
+    EXPECT_THAT(read.status().message(), HasSubstr(path));
+  }
+}
+
 TEST(Profile, BadTextsAreRefusedWithThePlace) {
   const std::string good = to_json(some_profile());
   const auto refusal = [&](const std::string& from, const std::string& to) {

@@ -148,7 +148,7 @@ Result<Listener> listen_at_all(const std::vector<SocketAddress>& addresses, IdCo
 }  // namespace
 }  // namespace bootstrap
 
-Result<UniqueId> create_unique_id(const Config& config) {
+Result<UniqueId> create_unique_id(const Config& config, std::chrono::milliseconds idle) {
   bootstrap::IdContent content;
   if (!config.comm_id.empty()) {
     Result<bootstrap::SocketAddress> address = bootstrap::parse_comm_id(config.comm_id);
@@ -171,7 +171,8 @@ Result<UniqueId> create_unique_id(const Config& config) {
   content.secret = secret.value();
   content.creator = ::getpid();
   bootstrap::RootOptions options;
-  options.idle = std::min<std::chrono::milliseconds>(20 * config.timeout, std::chrono::hours(24));
+  options.idle = std::min<std::chrono::milliseconds>(idle.count() > 0 ? idle : 20 * config.timeout,
+                                                     std::chrono::hours(24));
   Status status = bootstrap::start_root(std::move(listener).value(), content.secret, options);
   if (!status.ok()) return status;
   return bootstrap::encode(content);

@@ -204,7 +204,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId&, int 
   return fake::make(ranks, rank, std::move(options));
 }
 
-Result<UniqueId> create_unique_id(const Config&) {
+Result<UniqueId> create_unique_id(const Config&, std::chrono::milliseconds) {
   UniqueId id{};
   id[0] = 1;
   return id;
