@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 #include "common/report.h"
 #include "common/statistics.h"
@@ -106,6 +108,15 @@ JsonReport::JsonReport(const Options& options, int argc, char** argv) : options_
   document_["config"] = config_of(options);
   document_["devices"] = Json::array();
   document_["results"] = Json::array();
+}
+
+std::string JsonReport::check(const std::string& wanted) {
+  std::string name;
+  std::FILE* file = create(wanted, &name);
+  if (file == nullptr) return fmt::format("{}: {}", name, std::strerror(errno));
+  std::fclose(file);
+  unlink(name.c_str());
+  return {};
 }
 
 void JsonReport::devices(std::span<const DeviceLine> devices) {

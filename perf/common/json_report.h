@@ -17,6 +17,9 @@ class JsonReport {
   // Nothing is written before write(). An existing file is kept: a number is added to the name.
   JsonReport(const Options& options, int argc, char** argv);
 
+  // Why a report of this name cannot be written; empty: it can. Leaves no file.
+  static std::string check(const std::string& wanted);
+
   void devices(std::span<const DeviceLine> devices);
   void row(std::span<const Result> placements);
   // bandwidth_okay: null: not checked.

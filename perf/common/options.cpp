@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <span>
 
 namespace tessera::perf {
 namespace {
@@ -122,20 +123,31 @@ std::string set_size(const char* name, const std::string& text, size_t* bytes) {
   return fmt::format("invalid size '{}' for '{}': bytes, or a number with K, M or G", text, name);
 }
 
-std::string set_type(const std::string& text, Options* options) {
-  options->types.clear();
-  for (const ElementType& type : element_types()) {
-    if (text == "all" || text == type.name) options->types.push_back(&type);
+// All of `known` that are called `text`; "all" is every one. Why `text` was refused; empty: taken.
+template <class Named>
+std::string choose(const char* what, const std::string& text, std::span<const Named> known,
+                   std::vector<const Named*>* chosen) {
+  chosen->clear();
+  std::string names;
+  for (const Named& one : known) {
+    if (text == "all" || text == one.name) chosen->push_back(&one);
+    names += std::string(one.name) + ", ";
   }
-  return options->types.empty() ? fmt::format("invalid type '{}' for -d", text) : std::string();
+  if (!chosen->empty()) return {};
+  return fmt::format("invalid {} '{}'; there are {}all", what, text, names);
 }
 
-std::string set_op(const std::string& text, Options* options) {
-  options->ops.clear();
-  for (const Operation& op : operations()) {
-    if (text == "all" || text == op.name) options->ops.push_back(&op);
+// The plot is SVG; a name that promises another picture is a mistake.
+std::string set_plot(const std::string& path, Options* options) {
+  std::string name = path;
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* other :
+       {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".pdf", ".ps", ".eps"}) {
+    if (name.ends_with(other))
+      return fmt::format("invalid plot '{}': it is an SVG picture; end its name in .svg", path);
   }
-  return options->ops.empty() ? fmt::format("invalid operation '{}' for -o", text) : std::string();
+  options->plot = path;
+  return {};
 }
 
 std::string set_extra(int key, const std::string& text, Options* options) {
@@ -157,8 +169,7 @@ std::string set_extra(int key, const std::string& text, Options* options) {
       options->limits = true;
       return {};
     case kPlot:
-      options->plot = text;
-      return {};
+      return set_plot(text, options);
     default:
       options->csv = text;
       return {};
@@ -176,9 +187,9 @@ std::string set_option(int key, const std::string& text, Options* options) {
     case 'f':
       return set_size("stepfactor", text, &options->step_factor);
     case 'o':
-      return set_op(text, options);
+      return choose("operation for -o", text, operations(), &options->ops);
     case 'd':
-      return set_type(text, options);
+      return choose("type for -d", text, element_types(), &options->types);
     case 'r':  // as nccl-tests does: leading digits count, other text means 0
       options->root = static_cast<int>(std::strtol(text.c_str(), nullptr, 0));
       return {};
@@ -208,6 +219,12 @@ Parsed validate(Options options) {
   if (options.device_implementation > 0)
     return refuse(5, "-D: ranks in host memory have no device kernels");
   if (options.graph > 0) return refuse(5, "-G: ranks in host memory have no graphs");
+  if (options.baseline_mpi && options.threads * options.gpus != 1) {
+    return refuse(6,
+                  fmt::format("--baseline mpi needs one rank per process: start {} processes with "
+                              "mpirun -n instead of -t {} -g {}",
+                              options.threads * options.gpus, options.threads, options.gpus));
+  }
   if (options.local_register != 0 && options.buffers == BufferKind::kMalloc &&
       options.local_register == 2) {
     return refuse(6, "-R 2 needs buffers of ncclMemAlloc (--buffers ncclmem)");

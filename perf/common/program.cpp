@@ -10,8 +10,8 @@
 #include <fstream>
 #include <optional>
 
+#include "common/files.h"
 #include "common/outcome.h"
-#include "common/plot.h"
 #include "common/report.h"
 
 namespace tessera::perf {
@@ -60,10 +60,15 @@ void shrink_to_memory(Options* options, World& world) {
   world.combine({&limit, 1}, Combine::kMin);
   if (static_cast<double>(options->max_bytes) <= limit) return;
   options->max_bytes = static_cast<size_t>(limit) / 4096 * 4096;
+  const size_t asked = options->min_bytes;
   options->min_bytes = std::min(options->min_bytes, options->max_bytes);
-  if (world.process() == 0) {
-    fmt::print("#\n# Reducing maxBytes to {} due to memory limitation\n", options->max_bytes);
-  }
+  if (world.process() != 0) return;
+  fmt::print("#\n# Reducing maxBytes to {} due to memory limitation\n", options->max_bytes);
+  if (asked == options->min_bytes) return;
+  fmt::print(stderr,
+             "warning: {} bytes (-b) do not fit: a rank needs three such buffers, and this machine "
+             "has memory for {} bytes in each of {}; so many are measured instead\n",
+             asked, options->min_bytes, 3 * ranks_here);
 }
 
 std::vector<DeviceLine> gather_devices(const Options& options, World& world) {
@@ -138,53 +143,6 @@ void run_jobs(Worker& worker, const std::vector<Job>& jobs, const Options& optio
   }
 }
 
-std::string plot_of(const std::string& program, int ranks, const std::vector<Result>& results) {
-  Series ours[2] = {{"out-of-place", {}, {}}, {"in-place", {}, {}}},
-         theirs[2] = {{"MPI out-of-place", {}, {}}, {"MPI in-place", {}, {}}};
-  Series our_bw[2] = {ours[0], ours[1]}, their_bw[2] = {theirs[0], theirs[1]};
-  const auto add = [](Series& series, double x, double y) {
-    series.x.push_back(x);
-    series.y.push_back(y);
-  };
-  for (const Result& r : results) {
-    const auto size = static_cast<double>(r.shown_bytes);
-    add(ours[r.in_place], size, r.point.seconds * 1e6);
-    add(our_bw[r.in_place], size, r.bus_bandwidth);
-    if (!(r.ratio() > 0)) continue;
-    add(theirs[r.in_place], size, r.point.baseline_seconds * 1e6);
-    add(their_bw[r.in_place], size, r.bus_bandwidth / r.ratio());
-  }
-  Panel time{"Time", "size (bytes)", "time (us)", {}},
-      bandwidth{"Bus bandwidth", "size (bytes)", "busbw (GB/s)", {}};
-  for (const bool baseline : {false, true}) {
-    for (int p = 0; p < 2; ++p) {
-      const Series& t = baseline ? theirs[p] : ours[p];
-      if (t.x.empty()) continue;
-      time.series.push_back(t);
-      bandwidth.series.push_back(baseline ? their_bw[p] : our_bw[p]);
-    }
-  }
-  return draw(fmt::format("{}, {} ranks", program, ranks), {time, bandwidth});
-}
-
-void write_files(const Options& options, const std::string& program, int ranks,
-                 const Report& report, JsonReport* json) {
-  if (!options.csv.empty() && !report.write_csv(options.csv)) {
-    fmt::print("# skipping CSV output; {} not accessible\n", options.csv);
-  }
-  if (!options.plot.empty()) {
-    std::ofstream file(options.plot);
-    file << plot_of(program, ranks, report.results());
-    if (!file.flush()) fmt::print("# skipping the plot; {} not accessible\n", options.plot);
-  }
-  if (json == nullptr) return;
-  const std::string name = json->write();
-  if (name.empty())
-    fmt::print("# skipping json output; {} not accessible\n", options.json);
-  else
-    fmt::print("# Wrote JSON output to {}\n", name);
-}
-
 // Ends the program when the options ask for what this run cannot do.
 void refuse_impossible(const Options& options, const World& world, int ranks) {
   const auto refuse = [&](ExitCode code, const std::string& text) {
@@ -196,6 +154,9 @@ void refuse_impossible(const Options& options, const World& world, int ranks) {
   }
   if (const std::string why = collective().prepare(options, ranks); !why.empty())
     refuse(kInvalidUsage, why);
+  // Only process 0 writes; when it fails, the launcher ends the others.
+  if (world.process() != 0) return;
+  if (const std::string why = check_files(options); !why.empty()) fail(kInvalidUsage, why);
 }
 
 std::optional<Limits> probe(const Options& options, World& world) {
@@ -222,11 +183,7 @@ int run_session(const Options& options, World& world, int argc, char** argv) {
     if (json != nullptr) json->devices(devices);
   }
   std::unique_ptr<Baseline> baseline;
-  if (options.baseline_mpi && options.threads * options.gpus == 1)
-    baseline = make_baseline(world, collective());
-  if (options.baseline_mpi && baseline == nullptr && report != nullptr) {
-    fmt::print("# No baseline: it needs one rank per process (-t 1 -g 1)\n");
-  }
+  if (options.baseline_mpi) baseline = make_baseline(world, collective());
   if (!collective().runs_on(ranks)) {
     if (report != nullptr) fmt::print("# {} does not run on {} ranks: skipped\n", program, ranks);
     return kSuccess;
@@ -244,7 +201,8 @@ int run_session(const Options& options, World& world, int argc, char** argv) {
   if (report != nullptr) {
     code = report->finish(2 * session.buffer_bytes() *
                           static_cast<size_t>(options.threads * options.gpus));
-    write_files(options, program, ranks, *report, json.get());
+    if (!write_files(options, program, ranks, *report, json.get()) && code == kSuccess)
+      code = kInternalError;
   }
   session.finish();
   world.combine({&code, 1}, Combine::kFirst);

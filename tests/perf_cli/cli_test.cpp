@@ -291,6 +291,39 @@ TEST_F(PerfCli, LimitsPlotAndCsvAreWritten) {
   EXPECT_THAT(table.str(), HasSubstr("AllReduce,2,64,16,float,sum,-1,out-of-place,"));
 }
 
+TEST_F(PerfCli, FilesThatCannotBeWrittenEndTheRunBeforeItMeasures) {
+  const std::string nowhere = folder_ / "none" / "file";
+  for (const char* option : {"-J ", "--csv ", "--plot "}) {
+    const Outcome outcome = run("all_reduce", "-b 8 -e 8 -n 1 " + (option + nowhere));
+    EXPECT_EQ(outcome.code, 6) << option << "\n" << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr(nowhere + ": No such file or directory")) << option;
+    EXPECT_TRUE(rows_of(outcome.text).empty()) << option;
+  }
+  std::ofstream(folder_ / "mine.csv") << "mine";
+  const std::string mine = folder_ / "mine.csv", plot = folder_ / "plot.svg";
+  EXPECT_EQ(run("all_reduce", "-b 8 --csv " + mine + " --plot " + plot + " -J " + nowhere).code, 6);
+  std::string kept;
+  std::ifstream(mine) >> kept;
+  EXPECT_EQ(kept, "mine");
+  EXPECT_FALSE(std::filesystem::exists(plot));
+}
+
+TEST_F(PerfCli, UnderALauncherAllProcessesEndWithTheOneThatCannotWrite) {
+  if (kMpirun.empty()) GTEST_SKIP() << "MPI is not installed";
+  const std::string nowhere = folder_ / "none" / "file";
+  const Outcome outcome = run_mpi(2, "all_reduce", "-b 8 -e 8 -n 1 -J " + nowhere);
+  EXPECT_EQ(outcome.code, 6) << outcome.text;
+  EXPECT_TRUE(rows_of(outcome.text).empty());
+}
+
+TEST_F(PerfCli, ASizeThatDoesNotFitIntoMemoryIsSaidToBeReplaced) {
+  // refused before it measures, so that the test does not fill the memory
+  const std::string stop = " -J " + (folder_ / "none" / "file").string();
+  const Outcome outcome = run("all_reduce", "-b 1000000G -e 1000000G" + stop);
+  EXPECT_THAT(outcome.text, HasSubstr("warning: 1073741824000000 bytes (-b) do not fit"));
+  EXPECT_THAT(run("all_reduce", "-b 8 -e 1000000G -f 2" + stop).text, Not(HasSubstr("warning:")));
+}
+
 TEST_F(PerfCli, AlltoallvTakesItsCountsFromAMatrix) {
   const std::string file = folder_ / "matrix";
   std::ofstream(file) << "0 1600\n320 64\n";

@@ -75,6 +75,36 @@ TEST(Options, ABaselineMakesIterationCountsAdaptive) {
   EXPECT_TRUE(parse({"--baseline", "mpi"}).options.adaptive);
 }
 
+TEST(Options, AnUnknownTypeOrOperationIsAnsweredWithThoseThatThereAre) {
+  const Parsed type = parse({"-d", "flaot"});
+  EXPECT_EQ(type.exit_code, 255);
+  EXPECT_NE(type.text.find("'flaot'; there are int8, "), std::string::npos) << type.text;
+  EXPECT_NE(type.text.find("f8e5m2, all"), std::string::npos) << type.text;
+  const Parsed op = parse({"-o", "sub"});
+  EXPECT_EQ(op.exit_code, 255);
+  EXPECT_NE(op.text.find("'sub'; there are sum, prod, "), std::string::npos) << op.text;
+}
+
+TEST(Options, ABaselineNeedsOneRankPerProcess) {
+  for (const std::vector<std::string>& ranks :
+       {std::vector<std::string>{"-t", "4"}, std::vector<std::string>{"-g", "4"}}) {
+    Parsed refused = parse({"--baseline", "mpi", ranks[0], ranks[1]});
+    EXPECT_EQ(refused.exit_code, 6);
+    EXPECT_NE(refused.text.find("start 4 processes with mpirun"), std::string::npos);
+  }
+  EXPECT_EQ(parse({"--baseline", "mpi"}).exit_code, -1);
+}
+
+TEST(Options, APlotIsNotNamedLikeAnotherKindOfPicture) {
+  for (const char* name : {"a.png", "b/a.PDF", "a.svg.jpeg"}) {
+    const Parsed refused = parse({"--plot", name});
+    EXPECT_EQ(refused.exit_code, 255) << name;
+    EXPECT_NE(refused.text.find(".svg"), std::string::npos) << name;
+  }
+  for (const char* name : {"a.svg", "png", "-", "a"})
+    EXPECT_EQ(parse({"--plot", name}).exit_code, -1) << name;
+}
+
 class Split : public ::testing::Test {
  protected:
   void TearDown() override {
