@@ -41,9 +41,11 @@ Result<int> schema_of(pugi::xml_node topology, const Reporter& report) {
   if (!major || !minor)
     return report.error(topology, fmt::format("\"{}\" is no schema version", printable(text)));
   if (*major < 1 || *major > 2)
-    return report.error(topology, fmt::format("schema version {} is not supported, only 1.x and "
-                                              "2.x are",
-                                              text));
+    return report.error(
+        topology,
+        fmt::format("schema version {} is not supported, only 1.x and 2.x are; \"lstopo -i "
+                    "THIS --export-xml-flags v2 NEW.xml\" of hwloc 3 converts it",
+                    text));
   return static_cast<int>(*major);
 }
 

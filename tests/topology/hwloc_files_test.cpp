@@ -160,6 +160,7 @@ TEST_F(HwlocFile, ANewerSchemaIsAnErrorWithItsVersion) {
   const auto machine = read_hwloc_xml(path);
   ASSERT_FALSE(machine.ok());
   EXPECT_THAT(machine.status().message(), HasSubstr(path + ":3: schema version 3.0"));
+  EXPECT_THAT(machine.status().message(), HasSubstr("--export-xml-flags v2"));
 }
 
 TEST_F(HwlocFile, FastMemoryBesideDramIsNoCpu) {
