@@ -151,7 +151,7 @@ TEST_F(SimTool, MistakesInFilesAreNamed) {
   EXPECT_THAT(gpus.text, HasSubstr("a GPU holds one rank"));
   const Ended root =
       run(std::string("tessera-sim broadcast 8 --algorithm tree --root 9 --ranks 4 ") + kSynthetic);
-  EXPECT_EQ(root.code, 1);
+  EXPECT_EQ(root.code, 2);
   EXPECT_THAT(root.text, HasSubstr("root 9 does not exist among 4 ranks"));
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -33,6 +35,32 @@ Status write_file(const std::string& path, const std::string& text) {
   file << text;
   file.close();
   return file ? Status() : Status::error(Code::kSystem, "{}: {}", path, std::strerror(errno));
+}
+
+Status check_writable(const std::string& path) {
+  if (path == "-") return {};
+  const bool there = access(path.c_str(), F_OK) == 0;
+  errno = 0;
+  if (!std::ofstream(path, std::ios::binary | std::ios::app)) {
+    return Status::error(Code::kSystem, "{}: cannot be written: {}", path,
+                         errno != 0 ? std::strerror(errno) : "unknown reason");
+  }
+  if (!there) unlink(path.c_str());
+  return {};
+}
+
+Status check_svg(const std::string& path) {
+  const size_t dot = path.find_last_of("./");
+  std::string suffix = dot != path.npos && path[dot] == '.' ? path.substr(dot + 1) : "";
+  for (char& c : suffix) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* other : {"png", "jpg", "jpeg", "gif", "bmp", "webp", "pdf", "ps", "eps"}) {
+    if (suffix == other) {
+      return Status::error(Code::kInvalidArgument,
+                           "{}: pictures are SVG files, and this name is a {}'s; end it in .svg",
+                           path, other);
+    }
+  }
+  return check_writable(path);
 }
 
 Status draw_svg(const std::string& dot, const std::string& path) {

@@ -1,6 +1,7 @@
 #include "tools/common/names.h"
 
 #include <cctype>
+#include <vector>
 
 namespace tessera::tools {
 namespace {
@@ -15,11 +16,17 @@ std::string key(const std::string& name) {
 
 }  // namespace
 
-std::optional<Collective> collective_named(const std::string& name) {
-  for (int c = 0; c < kCollectives; ++c) {
-    if (key(name) == key(to_string(static_cast<Collective>(c)))) return static_cast<Collective>(c);
+Result<Collective> collective_named(const std::string& name, std::span<const Collective> allowed) {
+  std::vector<Collective> all(allowed.begin(), allowed.end());
+  for (int c = 0; c < kCollectives && allowed.empty(); ++c)
+    all.push_back(static_cast<Collective>(c));
+  std::string names;
+  for (const Collective collective : all) {
+    if (key(name) == key(to_string(collective))) return collective;
+    names += (names.empty() ? "" : ", ") + std::string(to_string(collective));
   }
-  return std::nullopt;
+  return Status::error(Code::kInvalidArgument, "no collective{} is called \"{}\"; there are {}",
+                       allowed.empty() ? "" : " here", name, names);
 }
 
 }  // namespace tessera::tools

@@ -7,13 +7,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/log.h"
+#include "tools/common/command_line.h"
 #include "tools/common/layout.h"
 #include "tools/common/names.h"
+#include "tools/common/sizes.h"
 #include "tuner/rules.h"
 #include "tuner/tuner.h"
 
@@ -24,7 +28,7 @@ using namespace tessera;
 struct Options {
   std::string collective, hosts;
   size_t message = 0;
-  int ranks = 0;
+  int ranks = 0;  // 0: as many as the layout places, else as many as cores
   int cores = 0;
   bool plain = false;
 };
@@ -40,7 +44,9 @@ struct Row {
   std::string why_not;
 };
 
-std::vector<Row> rows(Tuner& tuner, Collective collective, size_t block, Access access) {
+// The least estimate first; of those that are shown as equal, the one that runs.
+std::vector<Row> rows(Tuner& tuner, Collective collective, size_t block, Access access,
+                      const Candidate& chosen) {
   std::vector<Row> all;
   const size_t cap = low_latency_cap(collective, tuner.site());
   for (const Candidate& candidate : candidates(collective, tuner.site())) {
@@ -53,10 +59,12 @@ std::vector<Row> rows(Tuner& tuner, Collective collective, size_t block, Access 
       row.why_not = fmt::format("blocks above {} bytes would take too much memory", cap);
     all.push_back(std::move(row));
   }
-  std::sort(all.begin(), all.end(), [](const Row& a, const Row& b) {
-    return std::pair(!a.why_not.empty(), a.estimate.microseconds) <
-           std::pair(!b.why_not.empty(), b.estimate.microseconds);
-  });
+  const auto order = [&](const Row& row) {
+    return std::tuple(!row.why_not.empty(), std::llround(row.estimate.microseconds * 100),
+                      row.candidate != chosen);
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Row& a, const Row& b) { return order(a) < order(b); });
   return all;
 }
 
@@ -69,18 +77,20 @@ Result<std::pair<Candidate, std::string>> winner(Tuner& tuner, Collective collec
   size_t eager_limit = 0;
   for (const Tuner::Eager& range : *ranges.value()) {
     if (block <= range.largest)
-      return std::pair(range.candidate,
-                       measured
-                           ? std::string("least estimated time; runs without meeting first")
-                           : fmt::format("rule: blocks up to {} bytes run without meeting first",
-                                         range.largest));
+      return std::pair(
+          range.candidate,
+          measured ? std::string("least estimated time; runs without meeting first")
+                   : fmt::format("a rule decided, not the estimates: blocks up to {} bytes run "
+                                 "without meeting first",
+                                 range.largest));
     eager_limit = range.largest;
   }
   Result<Candidate> bulk = tuner.bulk({collective, block, access, has_root(collective)});
   if (!bulk.ok()) return bulk.status();
   const std::string above = fmt::format("above {} bytes per block ranks meet first", eager_limit);
   return std::pair(bulk.value(),
-                   measured ? above + "; of those, the least estimated time" : "rule: " + above);
+                   above + (measured ? "; of those, the least estimated time"
+                                     : "; which of those runs, a rule decided, not the estimates"));
 }
 
 // `layout` may be empty: one host.
@@ -103,14 +113,39 @@ std::string basis(const Site& site, const Profile* profile) {
                               "tessera-tune makes one";
 }
 
+// The layout, empty for one host; sets how many ranks there are.
+Result<std::vector<int>> place(Options& options) {
+  if (options.hosts.empty()) {
+    if (options.ranks == 0) options.ranks = options.cores;
+    return std::vector<int>();
+  }
+  Result<std::vector<int>> layout = tools::layout_named(options.hosts);
+  if (!layout.ok()) return layout;
+  const int ranks = static_cast<int>(layout->size());
+  if (options.ranks != 0 && options.ranks != ranks) {
+    return Status::error(Code::kInvalidArgument, "--hosts {} places {} ranks, --ranks says {}",
+                         options.hosts, ranks, options.ranks);
+  }
+  options.ranks = ranks;
+  return layout;
+}
+
+void heading(const Options& options, Collective collective, const Site& site, size_t block) {
+  fmt::print("{} of {} bytes, {} ranks on {} cores{}, buffers {}: blocks of {} bytes\n",
+             to_string(collective), options.message, site.ranks, site.cores,
+             site.hosts > 1 ? fmt::format(" of {} hosts", site.hosts) : "",
+             site.hosts > 1  ? "beyond reach"
+             : options.plain ? "of plain memory"
+                             : "mapped by peers",
+             block);
+  fmt::print("{}", tools::rounding_note(collective, site.ranks, options.message, block));
+}
+
 int explain(Options options) {
-  const auto collective = tools::collective_named(options.collective);
-  if (!collective)
-    return fail(fmt::format("no collective is called \"{}\"", options.collective), 2);
-  Result<std::vector<int>> layout = std::vector<int>();
-  if (!options.hosts.empty()) layout = tools::layout_named(options.hosts);
+  const Result<Collective> collective = tools::collective_named(options.collective);
+  if (!collective.ok()) return fail(collective.status().message(), 2);
+  Result<std::vector<int>> layout = place(options);
   if (!layout.ok()) return fail(layout.status().message(), 2);
-  if (!layout->empty()) options.ranks = static_cast<int>(layout->size());
   Result<Config> config = Config::from_environment();
   if (!config.ok()) return fail(config.status().message());
   Result<std::shared_ptr<const Profile>> profile = find_profile(config.value());
@@ -118,23 +153,18 @@ int explain(Options options) {
   const Site site = site_of(options, std::move(layout).value());
   Result<Tuner> tuner = Tuner::create(site, config.value(), profile.value());
   if (!tuner.ok()) return fail(tuner.status().message());
-  const size_t block = std::max<size_t>(block_of(*collective, options.ranks, options.message), 4);
+  const size_t block =
+      std::max<size_t>(block_of(collective.value(), options.ranks, options.message), 4);
   const Access access = site.hosts > 1  ? Access::kNone
                         : options.plain ? Access::kSingleCopy
                                         : Access::kMapped;
-  auto chosen = winner(tuner.value(), *collective, block, access, profile.value().get());
+  auto chosen = winner(tuner.value(), collective.value(), block, access, profile.value().get());
   if (!chosen.ok()) return fail(chosen.status().message());
 
-  fmt::print("{} of {} bytes, {} ranks on {} cores{}, buffers {}: blocks of {} bytes\n",
-             to_string(*collective), options.message, site.ranks, site.cores,
-             site.hosts > 1 ? fmt::format(" of {} hosts", site.hosts) : "",
-             site.hosts > 1  ? "beyond reach"
-             : options.plain ? "of plain memory"
-                             : "mapped by peers",
-             block);
+  heading(options, collective.value(), site, block);
   fmt::print("{}\n\n", basis(site, profile.value().get()));
   fmt::print("  {:<32} {:>12}  {:<12}  {}\n", "candidate", "estimate us", "known from", "cost");
-  for (const Row& row : rows(tuner.value(), *collective, block, access)) {
+  for (const Row& row : rows(tuner.value(), collective.value(), block, access, chosen->first)) {
     fmt::print("{} {:<32} {:>12.2f}  {:<12}  {}\n", row.candidate == chosen->first ? '*' : ' ',
                describe(row.candidate), row.estimate.microseconds, to_string(row.estimate.source),
                row.why_not.empty() ? std::string(row.candidate.algorithm->cost) : row.why_not);
@@ -148,21 +178,23 @@ int explain(Options options) {
 int main(int argc, char** argv) {
   Options options;
   options.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  options.ranks = options.cores;
   CLI::App app{
       "Shows what a call would run as: every candidate with its estimated time, and why the winner "
       "wins."};
+  tools::explain_well(app);
   app.add_option("collective", options.collective, "allreduce, allgather, broadcast, ...")
       ->required();
-  app.add_option("size", options.message, "bytes as the perf tests count them: 64, 4KiB, 1MiB")
+  app.add_option("size", options.message, "bytes as the perf tests count them")
       ->required()
-      ->transform(CLI::AsSizeValue(false));
-  app.add_option("--ranks", options.ranks, "ranks on this host (its cores)")
-      ->check(CLI::Range(1, 1024));
+      ->transform(tools::byte_size());
+  app.add_option("--ranks", options.ranks, "ranks on this host")
+      ->default_str("one for each core")
+      ->check(tools::between(1, 1024));
   app.add_option("--hosts", options.hosts,
                  "several hosts: the host of each rank, 0,0,1,1, or hosts and ranks of each, 2x4");
-  app.add_option("--cores", options.cores, "cores of a host (this machine's)")
-      ->check(CLI::Range(1, 65536));
+  app.add_option("--cores", options.cores, "cores of a host")
+      ->default_str("this machine's")
+      ->check(tools::between(1, 65536));
   app.add_flag("--plain", options.plain, "buffers come from malloc, not from ncclMemAlloc");
   try {
     app.parse(argc, argv);

@@ -16,7 +16,10 @@
 #include "plan/limits.h"
 #include "plan/printer.h"
 #include "plan/verifier.h"
+#include "tools/common/command_line.h"
+#include "tools/common/files.h"
 #include "tools/common/layout.h"
+#include "tools/common/names.h"
 
 namespace {
 
@@ -80,13 +83,6 @@ struct ShowOptions {
   bool json = false;
 };
 
-std::optional<Collective> find_collective(const std::string& name) {
-  for (int c = 0; c < kCollectives; ++c) {
-    if (name == to_string(static_cast<Collective>(c))) return static_cast<Collective>(c);
-  }
-  return std::nullopt;
-}
-
 const Algorithm* choose(const ShowOptions& options, Collective collective) {
   for (const Reach reach : {Reach::kStaged, Reach::kDirect}) {
     if (!options.reach.empty() && options.reach != to_word(reach)) continue;
@@ -112,14 +108,27 @@ Status place(ShowOptions& options) {
   return {};
 }
 
+Status choose_root(AlgorithmParams& params, Collective collective) {
+  if (!has_root(collective)) {
+    return params.root < 0 ? Status()
+                           : Status::error(Code::kInvalidArgument, "--root: {} has no root",
+                                           to_string(collective));
+  }
+  if (params.root < 0) params.root = 0;
+  if (params.root < params.ranks) return {};
+  return Status::error(Code::kInvalidArgument, "root {} does not exist among {} ranks", params.root,
+                       params.ranks);
+}
+
 int show(ShowOptions options) {
-  const std::optional<Collective> collective = find_collective(options.collective);
-  if (!collective) return complain(kUsage, "unknown collective " + options.collective);
-  const Algorithm* algorithm = choose(options, *collective);
+  const Result<Collective> named = tools::collective_named(options.collective);
+  if (!named.ok()) return complain(kUsage, named.status().message());
+  const Collective collective = named.value();
+  const Algorithm* algorithm = choose(options, collective);
   if (algorithm == nullptr) {
     return complain(kUsage,
                     fmt::format("no algorithm \"{}\" for {}; \"tessera-plan list\" names all",
-                                options.algorithm, options.collective));
+                                options.algorithm, to_string(collective)));
   }
   if (const Status placed = place(options); !placed.ok()) return complain(kUsage, placed.message());
   const int hosts = count_hosts(options.params.host_of);
@@ -128,11 +137,11 @@ int show(ShowOptions options) {
                                         options.algorithm, options.params.ranks, hosts,
                                         algorithm->across_hosts ? "; see --hosts" : ""));
   }
-  int& root = options.params.root;
-  if (has_root(*collective) && root < 0) root = 0;
-  if (has_root(*collective) ? root >= options.params.ranks : root >= 0) {
-    return complain(kUsage,
-                    fmt::format("root {} does not exist in this {}", root, options.collective));
+  if (const Status s = choose_root(options.params, collective); !s.ok())
+    return complain(kUsage, s.message());
+  if (!options.svg.empty()) {
+    if (const Status s = tools::check_svg(options.svg); !s.ok())
+      return complain(s.code() == Code::kInvalidArgument ? kUsage : kFile, s.message());
   }
   const Result<VerifiedPlan> verified = verify(algorithm->build(options.params));
   if (!verified.ok()) return complain(kFaulty, verified.status().message());
@@ -171,26 +180,32 @@ int verify_file(const std::string& name) {
 int main(int argc, char** argv) {
   CLI::App app("Shows, exports and verifies plans of collectives");
   app.require_subcommand(1);
+  tools::explain_well(app);
   CLI::App* list_command = app.add_subcommand("list", "Name all algorithms, with their cost lines");
 
   ShowOptions options;
   CLI::App* show_command =
       app.add_subcommand("show", "Print an algorithm's plan, one line per step");
   show_command->add_option("algorithm", options.algorithm, "Such as ring; see list")->required();
-  show_command->add_option("--collective", options.collective, "Such as all-reduce")->required();
+  show_command
+      ->add_option("--collective", options.collective, "Such as all-reduce, allgather, broadcast")
+      ->required();
   CLI::Option* ranks = show_command->add_option("--ranks", options.params.ranks, "How many ranks")
-                           ->check(CLI::Range(1, kMaxRanks));
+                           ->check(tools::between(1, kMaxRanks));
   CLI::Option* hosts = show_command->add_option(
       "--hosts", options.hosts, "The host of each rank, 0,0,1,1, or hosts and ranks of each, 2x4");
-  show_command->add_option("--root", options.params.root, "Where the collective has one; default 0")
-      ->check(CLI::Range(0, kMaxRanks - 1));
-  show_command->add_option("--reach", options.reach, "Default: staged if there is such a plan")
-      ->check(CLI::IsMember({"staged", "direct"}));
-  show_command->add_option("--depth", options.params.scratch_depth, "Copies of scratch; default 2")
-      ->check(CLI::Range(1, kMaxScratchDepth));
-  show_command
-      ->add_option("--chunks", options.params.chunks, "Chunks per block of pipelines; default 4")
-      ->check(CLI::Range(1, kMaxChunksPerBlock));
+  show_command->add_option("--root", options.params.root, "Where the collective has one")
+      ->default_str("0")
+      ->check(tools::between(0, kMaxRanks - 1));
+  show_command->add_option("--reach", options.reach, "How buffers are reached")
+      ->default_str("staged if there is such a plan")
+      ->check(CLI::IsMember({"staged", "direct"}).description("staged or direct"));
+  show_command->add_option("--depth", options.params.scratch_depth, "Copies of scratch")
+      ->capture_default_str()
+      ->check(tools::between(1, kMaxScratchDepth));
+  show_command->add_option("--chunks", options.params.chunks, "Chunks per block of pipelines")
+      ->capture_default_str()
+      ->check(tools::between(1, kMaxChunksPerBlock));
   CLI::Option* json =
       show_command->add_flag("--json", options.json, "Print the loadable JSON form");
   show_command->add_option("--svg", options.svg, "Draw the timeline into this file (- for stdout)")

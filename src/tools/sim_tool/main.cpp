@@ -13,6 +13,7 @@
 #include "plan/json.h"
 #include "plan/limits.h"
 #include "simulator/timeline.h"
+#include "tools/common/command_line.h"
 #include "tools/common/files.h"
 #include "tools/common/names.h"
 #include "tools/sim_tool/report.h"
@@ -26,7 +27,7 @@ struct Options {
   std::string collective, algorithm, from, plan, cost, trace, svg;
   tools::Call call;
   int hosts = 1, ranks = 0;
-  bool list = false, sized = false;
+  bool list = false, sized = false, rooted = false;
 };
 
 int fail(const std::string& text, int code = 1) {
@@ -76,8 +77,11 @@ std::string left_out(const Algorithm& algorithm, const tools::Call& call, const 
   if (algorithm.reach == Reach::kDirect && !algorithm.puts && site.graph.hosts > 1)
     return "ranks of other hosts do not reach the buffers";
   const double parts = tools::parts_of(algorithm, call, site);
-  if (parts > (algorithm.rotates ? tools::most_parts(algorithm) : tools::kMostTableParts))
-    return fmt::format("about {:.0f} million steps and peers: only by --algorithm", parts / 1e6);
+  if (parts > tools::most_parts(algorithm))
+    return fmt::format("about {:.0f} million steps and peers: too many to simulate", parts / 1e6);
+  if (!algorithm.rotates && parts > tools::kMostTableParts)
+    return fmt::format("about {:.0f} million steps and peers: only by --algorithm {}", parts / 1e6,
+                       algorithm.name);
   return {};
 }
 
@@ -99,6 +103,25 @@ int simulate_all(const Options& options, const tools::Site& site, const simulato
   }
   fmt::print("{}", tools::table(site, options.call, std::move(rows)));
   return 0;
+}
+
+Status check_root(const Options& options, int ranks) {
+  const Collective collective = options.call.collective;
+  if (options.rooted && !has_root(collective))
+    return Status::error(Code::kInvalidArgument, "--root: {} has no root", to_string(collective));
+  if (!has_root(collective) || options.call.root < ranks) return {};
+  return Status::error(Code::kInvalidArgument, "root {} does not exist among {} ranks",
+                       options.call.root, ranks);
+}
+
+// The files that are asked for can be written.
+int check_files(const Options& options) {
+  if (!options.trace.empty()) {
+    if (const Status s = tools::check_writable(options.trace); !s.ok()) return fail(s);
+  }
+  if (options.svg.empty()) return 0;
+  const Status s = tools::check_svg(options.svg);
+  return s.ok() ? 0 : fail(s.message(), s.code() == Code::kInvalidArgument ? 2 : 1);
 }
 
 int simulate(Options options) {
@@ -131,6 +154,7 @@ int simulate(Options options) {
     return fail(fmt::format("the machine has room for {} ranks, {} are the most: --ranks",
                             here.ranks(), kMaxRanks));
   }
+  if (const Status s = check_root(options, here.ranks()); !s.ok()) return fail(s.message(), 2);
   if (given) return simulate_one(options, here, cost.value(), *given, Reach::kStaged);
   if (algorithm == nullptr) return simulate_all(options, here, cost.value());
   const auto source = tools::source_of(*algorithm, options.call, here);
@@ -139,29 +163,41 @@ int simulate(Options options) {
 }
 
 void add_options(CLI::App& app, Options& options) {
+  tools::explain_well(app);
   app.add_option("collective", options.collective, "all-reduce, allgather, broadcast, ...");
-  app.add_option("size", options.call.bytes, "bytes as the perf tests count them: 64, 4KiB, 1MiB")
-      ->transform(CLI::AsSizeValue(false))
+  app.add_option("size", options.call.bytes, "bytes as the perf tests count them")
+      ->transform(tools::byte_size())
       ->each([&options](const std::string&) { options.sized = true; });
-  CLI::Option* algorithm = app.add_option("--algorithm", options.algorithm,
-                                          "this one in detail (all of them, fastest first)");
+  CLI::Option* algorithm = app.add_option("--algorithm", options.algorithm, "this one in detail")
+                               ->default_str("all of them, fastest first");
   app.add_option("--from", options.from,
                  "a description instead of this machine: NCCL or RCCL topology XML, hwloc XML, or "
                  "an hwloc synthetic text such as \"pack:2 core:8 pu:1\"");
-  app.add_option("--hosts", options.hosts, "so many copies of it, joined by a network (1)")
-      ->check(CLI::Range(1, kMaxRanks));
-  app.add_option("--ranks", options.ranks, "ranks (as stated, or one for each GPU, else core)")
-      ->check(CLI::Range(1, kMaxRanks));
-  app.add_option("--slice", options.call.slice, "bytes of a block that one pass moves (all)")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_option("--root", options.call.root, "where the collective has one (0)")
-      ->check(CLI::Range(0, kMaxRanks - 1));
-  app.add_option("--chunks", options.call.chunks,
-                 "per block of pipelined trees and chains (one for 256 KiB, at most 32)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--plan", options.plan, "a plan in JSON form, as tessera-plan writes it")
-      ->excludes(algorithm);
-  app.add_option("--cost", options.cost, "what ranks' own work costs, as JSON (built-in values)");
+  app.add_option("--hosts", options.hosts, "so many copies of it, joined by a network")
+      ->capture_default_str()
+      ->check(tools::between(1, kMaxRanks));
+  app.add_option("--ranks", options.ranks, "how many ranks")
+      ->default_str("as stated, or one for each GPU, else core")
+      ->check(tools::between(1, kMaxRanks));
+  app.add_option("--slice", options.call.slice, "of a block, what one pass moves")
+      ->default_str("all")
+      ->transform(tools::byte_size());
+  CLI::Option* root = app.add_option("--root", options.call.root, "where the collective has one")
+                          ->capture_default_str()
+                          ->check(tools::between(0, kMaxRanks - 1))
+                          ->each([&options](const std::string&) { options.rooted = true; });
+  CLI::Option* chunks =
+      app.add_option("--chunks", options.call.chunks, "per block of pipelined trees and chains")
+          ->default_str("one for 256 KiB, at most 32")
+          ->check(tools::between(1, 4096));
+  app.add_option("--plan", options.plan,
+                 "a plan in JSON form, as tessera-plan writes it; instead of --algorithm, --root "
+                 "and --chunks")
+      ->excludes(algorithm)
+      ->excludes(root)
+      ->excludes(chunks);
+  app.add_option("--cost", options.cost, "what ranks' own work costs, as JSON")
+      ->default_str("built-in values");
   app.add_option("--trace", options.trace, "write the timeline for ui.perfetto.dev");
   app.add_option("--svg", options.svg, "draw the timeline");
   app.add_flag("--list", options.list, "name the algorithms, with their cost lines");
@@ -181,19 +217,20 @@ int main(int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? 0 : 2;
   }
-  const auto collective = tools::collective_named(options.collective);
-  if (!options.collective.empty() && !collective)
-    return fail(fmt::format("no collective is called \"{}\"", options.collective), 2);
+  const bool named = !options.collective.empty();
+  const Result<Collective> collective = tools::collective_named(options.collective);
+  if (named && !collective.ok()) return fail(collective.status().message(), 2);
   if (options.list) {
-    fmt::print("{}", tools::list_algorithms(collective ? &*collective : nullptr));
+    fmt::print("{}", tools::list_algorithms(named ? &collective.value() : nullptr));
     return 0;
   }
-  if (!collective) return fail("which collective? --help explains, --list names them", 2);
-  if (!options.sized && *collective != Collective::kBarrier)
+  if (!named) return fail("which collective? --help explains, --list names them", 2);
+  if (!options.sized && collective.value() != Collective::kBarrier)
     return fail("of which size? --help explains", 2);
   const bool pictures = !options.trace.empty() || !options.svg.empty();
   if (pictures && options.algorithm.empty() && options.plan.empty())
     return fail("--trace and --svg need one simulation: --algorithm or --plan", 2);
-  options.call.collective = *collective;
+  if (const int code = check_files(options); code != 0) return code;
+  options.call.collective = collective.value();
   return simulate(std::move(options));
 }

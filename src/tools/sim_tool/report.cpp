@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "simulator/critical_path.h"
+#include "tools/common/sizes.h"
 
 namespace tessera::tools {
 namespace {
@@ -24,21 +25,6 @@ double bus_factor(Collective collective, int ranks) {
       return (n - 1) / n;
     default:
       return 1;
-  }
-}
-
-// Bytes that the bandwidth counts: all blocks of the larger buffer.
-size_t counted_bytes(const Call& call, int ranks) {
-  const size_t block = block_bytes(call, ranks);
-  switch (call.collective) {
-    case Collective::kAllGather:
-    case Collective::kReduceScatter:
-    case Collective::kAllToAll:
-    case Collective::kGather:
-    case Collective::kScatter:
-      return block * static_cast<size_t>(ranks);
-    default:
-      return block;
   }
 }
 
@@ -67,9 +53,11 @@ std::string busy_text(const topology::Graph& graph, const Busy& busy) {
 }
 
 std::string heading(const Site& site, const Call& call) {
-  if (call.collective == Collective::kBarrier) return fmt::format("barrier, {}", site.about);
-  return fmt::format("{} of {} bytes, {}: blocks of {} bytes", to_string(call.collective),
-                     call.bytes, site.about, block_bytes(call, site.ranks()));
+  if (call.collective == Collective::kBarrier) return fmt::format("barrier, {}\n", site.about);
+  const size_t block = block_bytes(call, site.ranks());
+  return fmt::format("{} of {} bytes, {}: blocks of {} bytes\n{}", to_string(call.collective),
+                     call.bytes, site.about, block,
+                     rounding_note(call.collective, site.ranks(), call.bytes, block));
 }
 
 }  // namespace
@@ -78,13 +66,14 @@ const char* to_word(Reach reach) { return reach == Reach::kStaged ? "staged" : "
 
 Bandwidth bandwidth_of(const Call& call, int ranks, double us) {
   if (us <= 0) return {};
-  const double algorithm = static_cast<double>(counted_bytes(call, ranks)) / us / 1000;
+  const size_t bytes = message_bytes(call.collective, ranks, block_bytes(call, ranks));
+  const double algorithm = static_cast<double>(bytes) / us / 1000;
   return {algorithm, algorithm * bus_factor(call.collective, ranks)};
 }
 
 std::string report(const Site& site, const Call& call, const simulator::Source& source,
                    const simulator::Outcome& outcome) {
-  std::string out = heading(site, call) + "\n\n";
+  std::string out = heading(site, call) + "\n";
   const Bandwidth bandwidth = bandwidth_of(call, site.ranks(), outcome.total_us);
   out += fmt::format("{}: {:.3f} us in {} {}\n", source.name(), outcome.total_us, outcome.passes,
                      outcome.passes == 1 ? "pass" : "passes");
@@ -109,7 +98,7 @@ std::string table(const Site& site, const Call& call, std::vector<Row> rows) {
     return std::pair(!a.why_not.empty(), a.outcome.total_us) <
            std::pair(!b.why_not.empty(), b.outcome.total_us);
   });
-  std::string out = heading(site, call) + "\n\n";
+  std::string out = heading(site, call) + "\n";
   out += fmt::format("{:<20} {:<7} {:>14} {:>11} {:>11}  {}\n", "algorithm", "reach", "time us",
                      "algbw GB/s", "busbw GB/s", "busiest link");
   for (const Row& row : rows) {

@@ -47,27 +47,29 @@ double parts_in(const Algorithm& algorithm, const Call& call, const Site& site, 
   return static_cast<double>(parts) * (source->compact() ? ranks : 1);
 }
 
-// Rewrites one line of the terminal.
+// One line of the terminal, rewritten, once a simulation takes long enough to be wondered at. It is
+// gone when the simulation is.
 class Progress {
  public:
-  Progress(const std::string& what, uint64_t steps) : what_(what), steps_(steps) {
-    if (!shown_) fmt::print(stderr, "simulating {}: {} steps\n", what_, steps_);
+  Progress(const std::string& what, uint64_t steps) : what_(what), steps_(steps) {}
+  ~Progress() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
   }
   void operator()(uint64_t done) {
-    if (!shown_) return;
+    if (!terminal_ || Clock::now() - begin_ < std::chrono::seconds(1)) return;
     const double percent = 100.0 * static_cast<double>(done) / static_cast<double>(steps_);
-    fmt::print(stderr, "\rsimulating {}: {} steps, {:.0f} %", what_, steps_, percent);
+    fmt::print(stderr, "\r\033[Ksimulating {}: {} steps, {:.0f} %", what_, steps_, percent);
     std::fflush(stderr);
-  }
-  void done(double seconds) const {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-    fmt::print(stderr, "simulated {} in {:.2f} s\n", what_, seconds);
+    shown_ = true;
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   const std::string what_;
   const uint64_t steps_;
-  const bool shown_ = isatty(STDERR_FILENO) != 0;
+  const Clock::time_point begin_ = Clock::now();
+  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+  bool shown_ = false;
 };
 
 }  // namespace
@@ -169,11 +171,7 @@ Result<simulator::Outcome> run(const Site& site, const simulator::Source& source
   options.critical_path = steps <= kMostRecorded;
   Progress progress(fmt::format("{} over {}", source.name(), site.about), steps);
   options.progress = [&](uint64_t done) { progress(done); };
-  const auto begin = std::chrono::steady_clock::now();
-  Result<simulator::Outcome> outcome =
-      simulator::simulate(source, *site.routes, message, cost, options);
-  progress.done(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  return outcome;
+  return simulator::simulate(source, *site.routes, message, cost, options);
 }
 
 }  // namespace tessera::tools

@@ -54,7 +54,7 @@ Result<simulator::Source> source_of(const Algorithm& algorithm, const Call& call
 // A plan from a file, verified.
 Result<simulator::Source> source_of(const std::string& plan_file, const Call& call);
 
-// Simulates with a display of progress on a terminal, or a line that names what is simulated.
+// Simulates; shows progress on a terminal if it takes more than a second.
 // The critical path is left out where it would need gigabytes.
 Result<simulator::Outcome> run(const Site& site, const simulator::Source& source,
                                const simulator::Message& message, const simulator::Cost& cost,

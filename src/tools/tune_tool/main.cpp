@@ -6,12 +6,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
+#include "tools/common/command_line.h"
+#include "tools/common/files.h"
+#include "tools/common/names.h"
 #include "tools/tune_tool/check.h"
 #include "tools/tune_tool/measure.h"
 #include "tuner/profile.h"
@@ -30,18 +35,23 @@ struct Options {
   bool check = false;
 };
 
+constexpr size_t kSmallest = 8;  // bytes of a message
+
 constexpr Collective kAll[] = {Collective::kAllReduce, Collective::kReduceScatter,
                                Collective::kAllGather, Collective::kAllToAll,
                                Collective::kBroadcast, Collective::kReduce,
                                Collective::kGather,    Collective::kScatter};
 
-std::vector<Collective> chosen(const Options& options) {
+Result<std::vector<Collective>> chosen(const std::vector<std::string>& names) {
   std::vector<Collective> result;
   for (const Collective collective : kAll) {
-    const auto& names = options.collectives;
-    if (names.empty() ||
-        std::find(names.begin(), names.end(), to_string(collective)) != names.end())
-      result.push_back(collective);
+    if (names.empty()) result.push_back(collective);
+  }
+  for (const std::string& name : names) {
+    const Result<Collective> found = tools::collective_named(name, kAll);
+    if (!found.ok()) return found.status();
+    if (std::find(result.begin(), result.end(), found.value()) == result.end())
+      result.push_back(found.value());
   }
   return result;
 }
@@ -49,7 +59,7 @@ std::vector<Collective> chosen(const Options& options) {
 // Powers of 4 from 8 bytes, as the perf comparison has them; the same blocks once.
 std::vector<size_t> blocks(Collective collective, int ranks, size_t largest) {
   std::vector<size_t> result;
-  for (size_t total = 8; total <= largest; total *= 4) {
+  for (size_t total = kSmallest; total <= largest; total *= 4) {
     const size_t block = block_of(collective, ranks, total);
     if (block > 0 && (result.empty() || block > result.back())) result.push_back(block);
   }
@@ -81,11 +91,14 @@ struct Round {
   Agenda agenda;
 };
 
-std::vector<Round> rounds(const Options& options, const Config& config) {
+// What is to be measured: something, or an error.
+Result<std::vector<Round>> rounds(const Options& options, const Config& config) {
   std::vector<Round> all;
+  const Result<std::vector<Collective>> collectives = chosen(options.collectives);
+  if (!collectives.ok()) return collectives.status();
   const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   for (const int ranks : options.ranks) {
-    for (const Collective collective : chosen(options)) {
+    for (const Collective collective : collectives.value()) {
       Agenda agenda;
       agenda.collective = collective;
       agenda.block_bytes = blocks(collective, ranks, options.largest);
@@ -94,17 +107,39 @@ std::vector<Round> rounds(const Options& options, const Config& config) {
       if (!agenda.block_bytes.empty()) all.push_back({ranks, std::move(agenda)});
     }
   }
+  if (all.empty()) {
+    return Status::error(Code::kInvalidArgument,
+                         "--largest {}: nothing to measure; messages are {} bytes and more, shared "
+                         "out among the ranks",
+                         options.largest, kSmallest);
+  }
   return all;
 }
 
 int fail(const Status& status) {
   fmt::print(stderr, "tessera-tune: {}\n", status.message());
-  return 1;
+  return status.code() == Code::kInvalidArgument ? 2 : 1;
+}
+
+// Where the profile goes. Known to be writable before a minute is spent; missing folders are made.
+Result<std::string> target(const Options& options, const Config& config) {
+  const std::string path = options.out.empty() ? profile_path(config.cache_home) : options.out;
+  if (path.empty()) return Status(Code::kInvalidUsage, "no home folder; use --out FILE");
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error) return Status::error(Code::kSystem, "profile {}: {}", path, error.message());
+  if (Status s = tools::check_writable(path); !s.ok()) return s;
+  return path;
 }
 
 int make_profile(const Options& options, const Config& config) {
   const auto start = std::chrono::steady_clock::now();
-  std::vector<Round> all = rounds(options, config);
+  Result<std::vector<Round>> agendas = rounds(options, config);
+  if (!agendas.ok()) return fail(agendas.status());
+  std::vector<Round>& all = agendas.value();
+  const Result<std::string> path = target(options, config);
+  if (!path.ok()) return fail(path.status());
   size_t cells = 0;
   for (const Round& round : all)
     cells += round.agenda.block_bytes.size() * round.agenda.candidates.size();
@@ -131,21 +166,24 @@ int make_profile(const Options& options, const Config& config) {
                                  agenda.block_bytes[cell / columns], times.value()[cell]});
     }
   }
-  const std::string path = options.out.empty() ? profile_path(config.cache_home) : options.out;
-  if (path.empty()) return fail(Status(Code::kInvalidUsage, "no home folder; use --out FILE"));
-  if (Status s = save_profile(profile, path); !s.ok()) return fail(s);
+  if (profile.samples.empty())
+    return fail(
+        Status::error(Code::kSystem, "no time was measured; {} stays as it was", path.value()));
+  if (Status s = save_profile(profile, path.value()); !s.ok()) return fail(s);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   fmt::print("{}\n{} times measured in {:.0f} s, saved as {}\n", profile.about,
-             profile.samples.size(), took.count(), path);
+             profile.samples.size(), took.count(), path.value());
   return 0;
 }
 
 int check_choices(const Options& options, const Config& config) {
+  Result<std::vector<Round>> agendas = rounds(options, config);
+  if (!agendas.ok()) return fail(agendas.status());
+  std::vector<Round>& all = agendas.value();
   Result<std::shared_ptr<const Profile>> profile = find_profile(config);
   if (!profile.ok()) return fail(profile.status());
   fmt::print("# {}: {}\n", profile.value() ? "profile of" : "no profile, rules only, on",
              machine_in_words());
-  std::vector<Round> all = rounds(options, config);
   Report report;
   Meter meter("checking", all.size());
   for (size_t i = 0; i < all.size(); ++i) {
@@ -170,18 +208,23 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{
       "Measures how fast this machine runs each collective with each algorithm, and saves a "
-      "profile "
-      "that communicators choose by from then on."};
-  app.add_option("--ranks", options.ranks, "rank counts to measure (2 3 4 8)")
-      ->check(CLI::Range(2, Team::kMostRanks));
+      "profile that communicators choose by from then on."};
+  tools::explain_well(app);
+  app.add_option("--ranks", options.ranks, "rank counts to measure")
+      ->default_str("2 3 4 8")
+      ->check(tools::between(2, Team::kMostRanks));
   app.add_option("--collectives", options.collectives,
                  "which: all-reduce reduce-scatter all-gather all-to-all broadcast reduce gather "
-                 "scatter (all)");
-  app.add_option("--out", options.out,
-                 "file of the profile (this machine's in the user's cache folder)");
-  app.add_option("--largest", options.largest, "largest message, bytes (32 MiB)")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_option("--seconds", options.seconds, "about so long (32)")->check(CLI::Range(1, 3600));
+                 "scatter")
+      ->default_str("all");
+  app.add_option("--out", options.out, "file of the profile; folders that are missing are made")
+      ->default_str("this machine's in the user's cache folder");
+  app.add_option("--largest", options.largest, "bytes of the largest message")
+      ->default_str("32MiB")
+      ->transform(tools::byte_size());
+  app.add_option("--seconds", options.seconds, "about so long")
+      ->capture_default_str()
+      ->check(tools::between(1.0, 3600.0));
   app.add_flag("--check", options.check,
                "measure all candidates beside what is chosen automatically, and print how good the "
                "choices and the estimates are; saves nothing");

@@ -1,0 +1,55 @@
+// Command lines of the programs: how their help shows values, limits and defaults.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+namespace tessera::tools {
+
+// From `least` to `most`, both of them allowed; the help says so in words.
+template <class Number>
+CLI::Validator between(Number least, Number most) {
+  CLI::Range range(least, most);
+  range.description(fmt::format("{} to {}", least, most));
+  return range;
+}
+
+// Bytes with or without a unit. kB and KiB mean the same 1024 bytes, as in the perf programs.
+inline CLI::Validator byte_size() {
+  CLI::AsSizeValue size(false);
+  size.description("powers of 1024, as 64, 4K, 4KB, 1MiB");
+  return size;
+}
+
+// "--ranks N    how many ranks (1 to 4096; default 4)"
+class HelpText : public CLI::Formatter {
+ public:
+  HelpText() { column_width(34); }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return {};  // a flag
+    const std::string type = option->get_type_name();
+    const std::string name = type.substr(0, type.find(':'));
+    const bool many = option->get_expected_max() == CLI::detail::expected_max_vector_size;
+    return " " + (name == "INT" || name == "UINT" || name == "FLOAT" ? "N" : name) +
+           (many ? " ..." : "");
+  }
+
+  std::string make_option_desc(const CLI::Option* option) const override {
+    std::string details;
+    const std::string type = option->get_type_name();
+    if (const size_t colon = type.find(':'); colon != type.npos) details = type.substr(colon + 1);
+    if (const std::string value = option->get_default_str(); !value.empty())
+      details += (details.empty() ? "" : "; ") + ("default: " + value);
+    const std::string text = option->get_description();
+    if (details.empty()) return text;
+    return text.empty() ? details : text + " (" + details + ")";
+  }
+};
+
+inline void explain_well(CLI::App& app) { app.formatter(std::make_shared<HelpText>()); }
+
+}  // namespace tessera::tools

@@ -1,0 +1,153 @@
+// What all command-line programs do with arguments: names, sizes, roots, files, help.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tools/support/shell.h"
+
+namespace tessera::tools::testing {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kMachine = "--from 'pack:1 core:4 pu:1'";
+
+class Arguments : public InFolder {};
+
+TEST_F(Arguments, ARootThatDoesNotExistIsRefusedWithAndWithoutAnAlgorithm) {
+  for (const char* collective : {"broadcast", "reduce", "gather", "scatter"}) {
+    for (const char* algorithm : {"", " --algorithm one-hop"}) {
+      const Ended ended = run(std::string("tessera-sim ") + collective +
+                              " 64KiB --ranks 2 --root 2 " + kMachine + algorithm);
+      EXPECT_EQ(ended.code, 2) << collective << algorithm << "\n" << ended.text;
+      EXPECT_THAT(ended.text, HasSubstr("root 2 does not exist among 2 ranks"));
+    }
+    const Ended plan = run(std::string("tessera-plan show one-hop --ranks 2 --root 2 ") +
+                           "--collective " + collective);
+    EXPECT_EQ(plan.code, 2) << plan.text;
+    EXPECT_THAT(plan.text, HasSubstr("root 2 does not exist among 2 ranks"));
+  }
+}
+
+TEST_F(Arguments, ACollectiveWithoutRootTakesNone) {
+  const Ended simulated =
+      run(std::string("tessera-sim allreduce 64KiB --ranks 2 --root 1 ") + kMachine);
+  EXPECT_EQ(simulated.code, 2);
+  EXPECT_THAT(simulated.text, HasSubstr("all-reduce has no root"));
+  const Ended plan = run("tessera-plan show ring --collective all-reduce --ranks 2 --root 1");
+  EXPECT_EQ(plan.code, 2);
+  EXPECT_THAT(plan.text, HasSubstr("all-reduce has no root"));
+}
+
+TEST_F(Arguments, AnUnknownCollectiveIsAnsweredWithThoseThatThereAre) {
+  for (const char* command :
+       {"tessera-sim foo 8", "tessera-explain foo 8",
+        "tessera-plan show ring --ranks 2 --collective foo", "tessera-tune --collectives foo"}) {
+    const Ended ended = run(command);
+    EXPECT_EQ(ended.code, 2) << command << "\n" << ended.text;
+    EXPECT_THAT(ended.text, ContainsRegex("\"foo\".* all-reduce.* broadcast")) << command;
+  }
+}
+
+TEST_F(Arguments, ThePlanToolKnowsTheNamesThatTheOthersKnow) {
+  EXPECT_EQ(printed("tessera-plan show ring --collective AllReduce --ranks 2"),
+            printed("tessera-plan show ring --collective all-reduce --ranks 2"));
+}
+
+TEST_F(Arguments, NothingMeasuredReplacesNoProfile) {
+  const std::string profile = written("profile.json", "mine");
+  for (const char* wrong : {"--collectives foo", "--collectives all-reduce barrier",
+                            "--collectives broadcast --largest 4"}) {
+    const Ended ended =
+        run(std::string("tessera-tune --seconds 1 --ranks 2 ") + wrong + " --out " + profile);
+    EXPECT_EQ(ended.code, 2) << wrong << "\n" << ended.text;
+    EXPECT_EQ(text_of("profile.json"), "mine") << wrong;
+  }
+  EXPECT_EQ(run("tessera-tune --collectives foo --out " + path("new/profile.json")).code, 2);
+  EXPECT_FALSE(std::filesystem::exists(path("new")));
+}
+
+TEST_F(Arguments, LayoutAndRanksMustAgree) {
+  const Ended ended = run("tessera-explain allreduce 1MiB --hosts 2x4 --ranks 3");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text, HasSubstr("--hosts 2x4 places 8 ranks, --ranks says 3"));
+  EXPECT_EQ(run("tessera-explain allreduce 1MiB --hosts 2x4 --ranks 8").code, 0);
+}
+
+TEST_F(Arguments, ASizeThatIsNoWholeNumberOfElementsIsRoundedAndSaidToBe) {
+  const Ended explained = run("tessera-explain allgather 1001 --ranks 4");
+  EXPECT_THAT(explained.text, HasSubstr("so 992 bytes are computed, not 1001"));
+  const Ended simulated = run(std::string("tessera-sim allreduce 4097 --ranks 4 ") + kMachine);
+  EXPECT_THAT(simulated.text, HasSubstr("so 4096 bytes are computed, not 4097"));
+  EXPECT_THAT(run("tessera-explain allreduce 4096 --ranks 4").text, Not(HasSubstr("note:")));
+}
+
+TEST_F(Arguments, AStarStandsAtTheFirstOfEqualEstimatesAndRulesAreNamedAsSuch) {
+  const std::string text = printed("tessera-explain allreduce 16MiB --hosts 2x4 --cores 4");
+  EXPECT_THAT(text, HasSubstr("a rule decided, not the estimates"));
+  const size_t star = text.find("\n* ");
+  ASSERT_NE(star, text.npos);
+  const size_t line = text.rfind('\n', star - 1);
+  const std::string before = text.substr(line, star - line);
+  const std::string chosen = text.substr(star, text.find('\n', star + 1) - star);
+  const auto estimate = [](const std::string& row) { return row.substr(0, 48).substr(36); };
+  EXPECT_NE(estimate(before), estimate(chosen)) << before << chosen;
+}
+
+TEST_F(Arguments, WhatIsTooLargeAloneIsSaidToBeSoInTheTableToo) {
+  const std::string call =
+      "tessera-sim broadcast 4 --chunks 4096 --hosts 2048 --from 'pack:1 core:1 pu:1'";
+  EXPECT_THAT(printed(call), ContainsRegex("\ntree .* too many to simulate"));
+  const Ended alone = run(call + " --algorithm tree");
+  EXPECT_EQ(alone.code, 1);
+  EXPECT_THAT(alone.text, HasSubstr("too many to simulate"));
+}
+
+TEST_F(Arguments, FilesThatCannotBeWrittenAreToldBeforeTheWork) {
+  const std::string call = std::string("tessera-sim allreduce 64KiB --algorithm ring ") + kMachine;
+  for (const char* option : {" --trace ", " --svg "}) {
+    const Ended ended = run(call + option + path("none/file"), "", "2>&1");
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_THAT(ended.text, HasSubstr("none/file: cannot be written: No such file"));
+    EXPECT_THAT(ended.text, Not(HasSubstr("bandwidth"))) << option;
+  }
+  const std::string mine = written("mine.svg", "mine");
+  EXPECT_EQ(run(call + " --trace " + path("none/file") + " --svg " + mine).code, 1);
+  EXPECT_EQ(text_of("mine.svg"), "mine");
+}
+
+TEST_F(Arguments, APictureIsNotWrittenUnderAnotherKindOfPicturesName) {
+  for (const std::string command :
+       {std::string("tessera-sim allreduce 64KiB --algorithm ring ") + kMachine,
+        std::string("tessera-topo ") + kMachine,
+        std::string("tessera-plan show ring --collective all-reduce --ranks 2")}) {
+    const Ended ended = run(command + " --svg " + path("a.PNG"));
+    EXPECT_EQ(ended.code, 2) << command << "\n" << ended.text;
+    EXPECT_THAT(ended.text, HasSubstr("end it in .svg")) << command;
+    EXPECT_FALSE(std::filesystem::exists(path("a.PNG"))) << command;
+  }
+}
+
+TEST_F(Arguments, HelpShowsLimitsAndDefaultsInWords) {
+  for (const char* program :
+       {"tessera-sim", "tessera-tune", "tessera-topo", "tessera-explain", "tessera-plan show"}) {
+    const Ended help = run(std::string(program) + " --help");
+    EXPECT_EQ(help.code, 0) << program;
+    EXPECT_THAT(help.text, HasSubstr("; default: ")) << program;
+    EXPECT_THAT(help.text, ContainsRegex("[0-9] to [0-9]")) << program;
+    EXPECT_THAT(help.text, Not(ContainsRegex("INT|FLOAT|REQUIRED| in \\["))) << program;
+  }
+  EXPECT_THAT(printed("tessera-tune --help"), HasSubstr("(1 to 3600; default: 32)"));
+  EXPECT_THAT(printed("tessera-explain --help"), HasSubstr("powers of 1024"));
+}
+
+TEST_F(Arguments, OutOfATerminalASimulationPrintsItsTableOnly) {
+  const std::string call = std::string("tessera-sim allreduce 64KiB ") + kMachine;
+  EXPECT_EQ(run(call).text, printed(call));
+}
+
+}  // namespace
+}  // namespace tessera::tools::testing
