@@ -1,6 +1,7 @@
 # Shared by perf/run.sh, tests/run.sh and scripts/lint.sh; sourced by bash. Sets `root`, the top of the tree, and goes there.
 #
-# stage TEXT COMMAND...      runs the command, its output into build/logs; one line with the elapsed time; the log's end on failure
+# stage TEXT COMMAND...      runs the command, its output into build/logs; one line with the elapsed time, which a terminal shows
+#                            growing (elsewhere a line now and then); the log's end on failure
 # live_stage TEXT COMMAND... the same with the output shown as it comes
 # install_packages GROUP...  installs what is missing of the named groups of scripts/packages.txt
 set -uo pipefail
@@ -20,12 +21,40 @@ usage() { awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$1";
 
 stage_log() { echo "$logs/$(tr -cs 'a-zA-Z0-9\n' '-' <<<"$1").log"; }
 
+# How far a build is, from what ninja wrote last: "[120/272] Building..." is " 120 of 272,".
+steps_of() { sed -n 's/^\[\([0-9]*\)\/\([0-9]*\)\].*/ \1 of \2,/p' "$1" | tail -n 1; }
+
+# watch_stage TEXT LOG: until it is killed, or the script is gone. What sleeps must not keep a pipe of the script's open.
+watch_stage() {
+  local start=$SECONDS every=20
+  [ ! -t 1 ] || every=1
+  while sleep "$every" >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+    if [ -t 1 ]; then
+      printf '\r%-56s%s %d s\033[K' "$1" "$(steps_of "$2")" $((SECONDS - start))
+    else
+      printf '\n  ...%s %d s (%s)' "$(steps_of "$2")" $((SECONDS - start)) "${2#"$root"/}"
+    fi
+  done
+}
+
 stage() {
-  local text=$1 log status=0 start=$SECONDS
+  local text=$1 log status=0 start=$SECONDS watcher again=''
   shift
   log=$(stage_log "$text")
+  : >"$log"
   printf '%-56s' "$text"
+  watch_stage "$text" "$log" &
+  watcher=$!
   "$@" >"$log" 2>&1 || status=$?
+  kill "$watcher" 2>/dev/null
+  wait "$watcher" 2>/dev/null
+  if [ -t 1 ]; then
+    again='\r%-56s\033[K'
+  elif ((SECONDS - start >= 20)); then
+    again='\n%-56s'
+  fi
+  # shellcheck disable=SC2059  # the format is one of those above
+  [ -z "$again" ] || printf "$again" "$text"
   if ((status == 0)); then
     echo "ok ($((SECONDS - start)) s)"
   else
@@ -90,6 +119,7 @@ install_packages() {
 configure_and_build() {
   local preset=$1
   shift
+  echo "what the build says: build/logs/configure-$preset.log, build/logs/build-$preset.log"
   stage "configure $preset" cmake --preset "$preset" &&
     stage "build $preset" cmake --build --preset "$preset" -j "$(nproc)" ${1:+--target "$@"}
 }
