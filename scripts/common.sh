@@ -21,8 +21,10 @@ usage() { awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$1";
 
 stage_log() { echo "$logs/$(tr -cs 'a-zA-Z0-9\n' '-' <<<"$1").log"; }
 
-# How far a build is, from what ninja wrote last: "[120/272] Building..." is " 120 of 272,".
-steps_of() { sed -n 's/^\[\([0-9]*\)\/\([0-9]*\)\].*/ \1 of \2,/p' "$1" | tail -n 1; }
+# How far a command is, from what ninja or ctest wrote last: "[120/272] Building..." is " 120 of 272,".
+steps_of() {
+  sed -n -e 's/^\[\([0-9]*\)\/\([0-9]*\)\] .*/ \1 of \2,/p' -e 's/^ *\([0-9]*\)\/\([0-9]*\) Test .*/ \1 of \2,/p' "$1" | tail -n 1
+}
 
 # watch_stage TEXT LOG: until it is killed, or the script is gone. What sleeps must not keep a pipe of the script's open.
 watch_stage() {
