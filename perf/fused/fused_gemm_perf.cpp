@@ -1,30 +1,21 @@
 // Fused products against their unfused pairs, side by side, in one process whose threads are ranks.
 //
-// A cell is a product (of T3's sub-layers, scaled down), a number of ranks and a speed of the links,
-// which are emulated (docs/emulated.md): t/g is the time of a transfer of a rank's share of rows over
-// the time to compute it. Each cell has these rows:
-//
-//   reduce-scatter   product, then reduce-scatter; fused: both at once
-//   sub-layer        ... and an all-gather after it, in both cases (T3's metric)
-//   chain            ... and a product of what was gathered; fused: all of it at once
-//   library's        tsrGemmReduceScatter, which decides by itself; against the unfused pair
-//   no stagger, no arrival, no budget     the reduce-scatter without one of fusion's parts
-//
-// Columns: times in us, medians of the slowest rank; ratio: unfused / fused; ideal: in closed form
-// (perf/fused/ideal.h); reached: ideal / fused; model: tsrFusedEstimate's time; read, written: bytes
-// of a rank's memory in a launch, counted in the plan.
+// kFooter below, which --help prints, explains cells, rows and columns.
 //
 // With --timer the product is a timer, so that ranks without a core of their own keep the schedule.
 #include <cblas.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 
+#include "command_line/help.h"
 #include "fused/table.h"
 
 namespace {
 
 using namespace perf::fused;
+using tessera::command_line::between;
 
 struct Options {
   std::vector<int> ranks = {2};
@@ -38,26 +29,60 @@ struct Options {
   CellOptions cell;
 };
 
+constexpr const char* kFooter =
+    R"(A cell is a product (T3's sub-layers, scaled down), a number of ranks and a speed of the links,
+which are emulated (docs/emulated.md): t/g is the time of a transfer of a rank's share of rows over
+the time to compute it. The defaults measure 28 products at five ratios, 140 cells, several
+seconds each; "--products FC-2 --ratios 1" measures 7, "--gflop 0.3 --repetitions 3" makes each shorter.
+
+Rows of a cell (what)
+  reduce-scatter   product, then reduce-scatter; fused: both at once
+  sub-layer        ... and an all-gather after it, in both cases (T3's metric)
+  chain            ... and a product of what was gathered; fused: all of it at once
+  library's        tsrGemmReduceScatter, which decides by itself; against the unfused pair
+  no stagger, no arrival, no budget     the reduce-scatter without one of fusion's parts
+
+Columns; times in us, medians of the slowest rank
+  n, work          ranks; blas: a real product, timer: a stand-in of the same length
+  compute, coll    the product alone, the collectives alone
+  unfused, fused   one after the other, both at once; ratio: unfused / fused, the gain
+  ideal, reached   fused in closed form (docs/fusion.md), ideal / fused
+  model, advice    tsrFusedEstimate's time of the fused one, and whether it advises to fuse
+  read, written    bytes of a rank's memory in a launch, counted in the plan)";
+
 Options parse(int argc, char** argv) {
   Options o;
   CLI::App app("Fused matrix products against unfused ones, over emulated links.");
-  app.add_option("--ranks", o.ranks, "numbers of ranks (2)")->delimiter(',');
-  app.add_option("--ratios", o.ratios,
-                 "communication to computing, t/g (0.25,0.5,1,2,3); 0: links as they are")
-      ->delimiter(',');
-  app.add_option("--products", o.products, "only those with this in their name, as gpt-3 or FC-2");
-  app.add_option("--gflop", o.gflop, "of a product (1)")->check(CLI::PositiveNumber);
+  tessera::command_line::explain_well(app);
+  app.footer(kFooter);
+  app.add_option("--ranks", o.ranks, "numbers of ranks")
+      ->delimiter(',')
+      ->default_str("2")
+      ->check(between(2, 64));
+  app.add_option("--ratios", o.ratios, "communication to computing, t/g; 0: links as they are")
+      ->delimiter(',')
+      ->default_str("0.25,0.5,1,2,3")
+      ->check(CLI::NonNegativeNumber.description("at least 0"));
+  app.add_option("--products", o.products, "only those with this in their name, as gpt-3 or FC-2")
+      ->default_str("all");
+  app.add_option("--gflop", o.gflop, "of a product")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber.description("above 0"));
   app.add_flag("--timer", o.timer, "the product is a timer that goes on while tiles are reported");
   app.add_flag("--host-timer", o.host_timer, "the product is a timer that stands still meanwhile");
-  app.add_option("--timer-us", o.timer_us, "of a timed product (40000)")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--timer-us", o.timer_us, "of a timed product, us")
+      ->default_str("40000")
+      ->check(CLI::PositiveNumber.description("above 0"));
   app.add_flag("--direct", o.direct, "chunks go straight to their owner, not round the ring");
   app.add_flag("--drive", o.drive, "a thread of its own moves data, also with real products");
-  app.add_option("--chunks", o.chunks, "per rank; 0: the library chooses (0)")
-      ->check(CLI::Range(0, 64));
+  app.add_option("--chunks", o.chunks, "per rank; 0: the library chooses")
+      ->capture_default_str()
+      ->check(between(0, 64));
   app.add_flag("--ablations", o.cell.ablations, "also without stagger, arrival, budget");
-  app.add_option("--repetitions", o.cell.repetitions, "(5)")->check(CLI::Range(1, 1000));
-  app.add_option("--latency", o.cell.latency_us, "of emulated links, us (10)");
+  app.add_option("--repetitions", o.cell.repetitions, "of every measurement; medians are shown")
+      ->capture_default_str()
+      ->check(between(1, 1000));
+  app.add_option("--latency", o.cell.latency_us, "of emulated links, us")->capture_default_str();
   app.add_option("--json", o.json, "writes the table to this file, too");
   try {
     app.parse(argc, argv);
@@ -94,17 +119,24 @@ std::vector<Product> products_of(const Options& o, int ranks) {
 int main(int argc, char** argv) {
   Options options = parse(argc, argv);
   openblas_set_num_threads(1);
+  if (!options.json.empty() && !Table::check(options.json)) return 1;
   Table table;
+  const auto start = std::chrono::steady_clock::now();
   for (const int ranks : options.ranks) {
     const std::vector<Product> products = products_of(options, ranks);
+    if (products.empty()) {
+      std::fprintf(stderr, "no product has \"%s\" in its name\n", options.products.c_str());
+      return 2;
+    }
     size_t number = 0;
     for (const Product& product : products) {
       const Setup setup = setup_of(options, product, ranks);
       options.cell.product_us = calibrate(setup);
       for (const double ratio : options.ratios) {
-        std::fprintf(stderr, "%d ranks: cell %zu of %zu, %ld x %ld x %ld\n", ranks, ++number,
-                     products.size() * options.ratios.size(), long{product.m}, long{product.n},
-                     long{product.k});
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+        std::fprintf(stderr, "%d ranks: cell %zu of %zu after %.0f s, %ld x %ld x %ld\n", ranks,
+                     ++number, products.size() * options.ratios.size(), took.count(),
+                     long{product.m}, long{product.n}, long{product.k});
         options.cell.ratio = ratio;
         table.add(rows_of(product.name, setup, ratio, measure(setup, options.cell)));
       }

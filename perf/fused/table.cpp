@@ -128,6 +128,14 @@ void Table::summarize() const {
     summarize(what);
 }
 
+bool Table::check(const std::string& path) {
+  const bool there = std::ifstream(path).good();
+  const bool good = std::ofstream(path, std::ios::app).good();
+  if (!good) std::fprintf(stderr, "%s cannot be written\n", path.c_str());
+  if (good && !there) std::remove(path.c_str());
+  return good;
+}
+
 bool Table::save(const std::string& path) const {
   nlohmann::json all = nlohmann::json::array();
   for (const Row& r : rows_) {

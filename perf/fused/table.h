@@ -42,6 +42,8 @@ class Table {
   // Geometric means and maxima of the gains, what of the ideal was reached, and how often the model
   // was right.
   void summarize() const;
+  // Whether save() will be able to; leaves an existing file as it is. Errors: as save().
+  static bool check(const std::string& path);
   // Errors: says on stderr that the file cannot be written, and returns false.
   bool save(const std::string& path) const;
 

@@ -1,19 +1,20 @@
 // Command lines of the programs: how their help shows values, limits and defaults.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <sstream>
 #include <string>
 
-namespace tessera::tools {
+namespace tessera::command_line {
 
 // From `least` to `most`, both of them allowed; the help says so in words.
 template <class Number>
 CLI::Validator between(Number least, Number most) {
   CLI::Range range(least, most);
-  range.description(fmt::format("{} to {}", least, most));
+  std::ostringstream limits;
+  limits << least << " to " << most;
+  range.description(limits.str());
   return range;
 }
 
@@ -52,4 +53,4 @@ class HelpText : public CLI::Formatter {
 
 inline void explain_well(CLI::App& app) { app.formatter(std::make_shared<HelpText>()); }
 
-}  // namespace tessera::tools
+}  // namespace tessera::command_line

@@ -56,6 +56,13 @@ TEST(Description, SlowerDividesRatesAndMultipliesLatencies) {
   EXPECT_EQ(made.way(0, 1).latency, microseconds(100));
 }
 
+TEST(Description, TheExamplesMachineHasEightRanksOnTwoHosts) {
+  const Links made = links(TESSERA_SOURCE_DIR "/examples/four_gpus.xml,hosts=2,slower=200", 8);
+  EXPECT_THAT(made.hosts, ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
+  EXPECT_DOUBLE_EQ(made.rate(0, 3), 0.2);
+  EXPECT_DOUBLE_EQ(made.rate(0, 4), 0.0625);
+}
+
 TEST(Description, AMachineHasThePathsOfItsTopology) {
   const Links made = links(kSmall, 2);
   EXPECT_DOUBLE_EQ(made.rate(0, 1), 80) << "four NVLinks of sm 80";

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "tools/common/command_line.h"
+#include "command_line/help.h"
 #include "tools/common/layout.h"
 #include "tools/common/names.h"
 #include "tools/common/sizes.h"
@@ -181,20 +181,20 @@ int main(int argc, char** argv) {
   CLI::App app{
       "Shows what a call would run as: every candidate with its estimated time, and why the winner "
       "wins."};
-  tools::explain_well(app);
+  command_line::explain_well(app);
   app.add_option("collective", options.collective, "allreduce, allgather, broadcast, ...")
       ->required();
   app.add_option("size", options.message, "bytes as the perf tests count them")
       ->required()
-      ->transform(tools::byte_size());
+      ->transform(command_line::byte_size());
   app.add_option("--ranks", options.ranks, "ranks on this host")
       ->default_str("one for each core")
-      ->check(tools::between(1, 1024));
+      ->check(command_line::between(1, 1024));
   app.add_option("--hosts", options.hosts,
                  "several hosts: the host of each rank, 0,0,1,1, or hosts and ranks of each, 2x4");
   app.add_option("--cores", options.cores, "cores of a host")
       ->default_str("this machine's")
-      ->check(tools::between(1, 65536));
+      ->check(command_line::between(1, 65536));
   app.add_flag("--plain", options.plain, "buffers come from malloc, not from ncclMemAlloc");
   try {
     app.parse(argc, argv);

@@ -12,11 +12,11 @@
 #include <string>
 
 #include "algorithms/algorithms.h"
+#include "command_line/help.h"
 #include "plan/json.h"
 #include "plan/limits.h"
 #include "plan/printer.h"
 #include "plan/verifier.h"
-#include "tools/common/command_line.h"
 #include "tools/common/files.h"
 #include "tools/common/layout.h"
 #include "tools/common/names.h"
@@ -180,7 +180,7 @@ int verify_file(const std::string& name) {
 int main(int argc, char** argv) {
   CLI::App app("Shows, exports and verifies plans of collectives");
   app.require_subcommand(1);
-  tools::explain_well(app);
+  command_line::explain_well(app);
   CLI::App* list_command = app.add_subcommand("list", "Name all algorithms, with their cost lines");
 
   ShowOptions options;
@@ -191,21 +191,21 @@ int main(int argc, char** argv) {
       ->add_option("--collective", options.collective, "Such as all-reduce, allgather, broadcast")
       ->required();
   CLI::Option* ranks = show_command->add_option("--ranks", options.params.ranks, "How many ranks")
-                           ->check(tools::between(1, kMaxRanks));
+                           ->check(command_line::between(1, kMaxRanks));
   CLI::Option* hosts = show_command->add_option(
       "--hosts", options.hosts, "The host of each rank, 0,0,1,1, or hosts and ranks of each, 2x4");
   show_command->add_option("--root", options.params.root, "Where the collective has one")
       ->default_str("0")
-      ->check(tools::between(0, kMaxRanks - 1));
+      ->check(command_line::between(0, kMaxRanks - 1));
   show_command->add_option("--reach", options.reach, "How buffers are reached")
       ->default_str("staged if there is such a plan")
       ->check(CLI::IsMember({"staged", "direct"}).description("staged or direct"));
   show_command->add_option("--depth", options.params.scratch_depth, "Copies of scratch")
       ->capture_default_str()
-      ->check(tools::between(1, kMaxScratchDepth));
+      ->check(command_line::between(1, kMaxScratchDepth));
   show_command->add_option("--chunks", options.params.chunks, "Chunks per block of pipelines")
       ->capture_default_str()
-      ->check(tools::between(1, kMaxChunksPerBlock));
+      ->check(command_line::between(1, kMaxChunksPerBlock));
   CLI::Option* json =
       show_command->add_flag("--json", options.json, "Print the loadable JSON form");
   show_command->add_option("--svg", options.svg, "Draw the timeline into this file (- for stdout)")

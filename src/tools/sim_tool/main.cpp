@@ -10,10 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "command_line/help.h"
 #include "plan/json.h"
 #include "plan/limits.h"
 #include "simulator/timeline.h"
-#include "tools/common/command_line.h"
 #include "tools/common/files.h"
 #include "tools/common/names.h"
 #include "tools/sim_tool/report.h"
@@ -163,10 +163,10 @@ int simulate(Options options) {
 }
 
 void add_options(CLI::App& app, Options& options) {
-  tools::explain_well(app);
+  command_line::explain_well(app);
   app.add_option("collective", options.collective, "all-reduce, allgather, broadcast, ...");
   app.add_option("size", options.call.bytes, "bytes as the perf tests count them")
-      ->transform(tools::byte_size())
+      ->transform(command_line::byte_size())
       ->each([&options](const std::string&) { options.sized = true; });
   CLI::Option* algorithm = app.add_option("--algorithm", options.algorithm, "this one in detail")
                                ->default_str("all of them, fastest first");
@@ -175,21 +175,21 @@ void add_options(CLI::App& app, Options& options) {
                  "an hwloc synthetic text such as \"pack:2 core:8 pu:1\"");
   app.add_option("--hosts", options.hosts, "so many copies of it, joined by a network")
       ->capture_default_str()
-      ->check(tools::between(1, kMaxRanks));
+      ->check(command_line::between(1, kMaxRanks));
   app.add_option("--ranks", options.ranks, "how many ranks")
       ->default_str("as stated, or one for each GPU, else core")
-      ->check(tools::between(1, kMaxRanks));
+      ->check(command_line::between(1, kMaxRanks));
   app.add_option("--slice", options.call.slice, "of a block, what one pass moves")
       ->default_str("all")
-      ->transform(tools::byte_size());
+      ->transform(command_line::byte_size());
   CLI::Option* root = app.add_option("--root", options.call.root, "where the collective has one")
                           ->capture_default_str()
-                          ->check(tools::between(0, kMaxRanks - 1))
+                          ->check(command_line::between(0, kMaxRanks - 1))
                           ->each([&options](const std::string&) { options.rooted = true; });
   CLI::Option* chunks =
       app.add_option("--chunks", options.call.chunks, "per block of pipelined trees and chains")
           ->default_str("one for 256 KiB, at most 32")
-          ->check(tools::between(1, 4096));
+          ->check(command_line::between(1, 4096));
   app.add_option("--plan", options.plan,
                  "a plan in JSON form, as tessera-plan writes it; instead of --algorithm, --root "
                  "and --chunks")

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <string>
 
-#include "tools/common/command_line.h"
+#include "command_line/help.h"
 #include "tools/common/files.h"
 #include "topology/describe.h"
 #include "topology/draw.h"
@@ -94,16 +94,16 @@ int main(int argc, char** argv) {
   CLI::App app{
       "Shows a machine as tessera sees it: devices and links, ranks, the paths between them, and "
       "the rings and trees over them."};
-  tools::explain_well(app);
+  command_line::explain_well(app);
   app.add_option("--from", options.from,
                  "a description instead of this machine: NCCL or RCCL topology XML, hwloc XML, or "
                  "an hwloc synthetic text such as \"pack:2 core:8 pu:1\"");
   app.add_option("--hosts", options.hosts, "so many copies of it, joined by a network")
       ->capture_default_str()
-      ->check(tools::between(1, 128));
+      ->check(command_line::between(1, 128));
   app.add_option("--ranks", options.ranks, "how many ranks")
       ->default_str("as stated, or one for each GPU, else core")
-      ->check(tools::between(1, 1024));
+      ->check(command_line::between(1, 1024));
   app.add_flag("--no-cores", options.no_cores, "NUMA nodes only, no cores and caches");
   app.add_option("--svg", options.svg, "draw it (needs Graphviz's dot)");
   app.add_option("--dot", options.dot, "write Graphviz's text instead");

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "tools/common/command_line.h"
+#include "command_line/help.h"
 #include "tools/common/files.h"
 #include "tools/common/names.h"
 #include "tools/tune_tool/check.h"
@@ -209,10 +209,10 @@ int main(int argc, char** argv) {
   CLI::App app{
       "Measures how fast this machine runs each collective with each algorithm, and saves a "
       "profile that communicators choose by from then on."};
-  tools::explain_well(app);
+  command_line::explain_well(app);
   app.add_option("--ranks", options.ranks, "rank counts to measure")
       ->default_str("2 3 4 8")
-      ->check(tools::between(2, Team::kMostRanks));
+      ->check(command_line::between(2, Team::kMostRanks));
   app.add_option("--collectives", options.collectives,
                  "which: all-reduce reduce-scatter all-gather all-to-all broadcast reduce gather "
                  "scatter")
@@ -221,10 +221,10 @@ int main(int argc, char** argv) {
       ->default_str("this machine's in the user's cache folder");
   app.add_option("--largest", options.largest, "bytes of the largest message")
       ->default_str("32MiB")
-      ->transform(tools::byte_size());
+      ->transform(command_line::byte_size());
   app.add_option("--seconds", options.seconds, "about so long")
       ->capture_default_str()
-      ->check(tools::between(1.0, 3600.0));
+      ->check(command_line::between(1.0, 3600.0));
   app.add_flag("--check", options.check,
                "measure all candidates beside what is chosen automatically, and print how good the "
                "choices and the estimates are; saves nothing");

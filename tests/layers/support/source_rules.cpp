@@ -196,6 +196,7 @@ const std::vector<Layer>& layers() {
       {"src/fusion", "src/fusion/", 7},
       {"src/hybrid", "src/hybrid/", 7},
       {"src/api", "src/api/", 8},
+      {"src/command_line", "src/command_line/", 8},
       {"src/gemm", "src/gemm/", 9},
       {"src/tools", "src/tools/", 9},
       {"perf", "perf/", 9},
