@@ -1,4 +1,4 @@
-# What `cmake --install` lays out: libnccl.so.2, the headers, find_package(tessera) and two pkg-config files. `nccl.pc` carries the
+# What `cmake --install` lays out: libnccl.so.2, the headers, find_package(tessera) and pkg-config files. `nccl.pc` carries the
 # version of the NCCL that the library stands in for, so that `pkg-config "nccl >= 2.28"` of an unchanged build file holds.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -37,11 +37,16 @@ install(FILES ${PROJECT_BINARY_DIR}/package/tesseraConfig.cmake
 
 # Paths in the .pc files are relative to the file, so that an installed tree may be moved.
 file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-set(pc_name tessera)
-set(pc_version ${PROJECT_VERSION})
-configure_file(${CMAKE_CURRENT_LIST_DIR}/nccl.pc.in ${PROJECT_BINARY_DIR}/package/tessera.pc @ONLY)
-set(pc_name nccl)
-set(pc_version ${TESSERA_NCCL_VERSION})
-configure_file(${CMAKE_CURRENT_LIST_DIR}/nccl.pc.in ${PROJECT_BINARY_DIR}/package/nccl.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/package/tessera.pc ${PROJECT_BINARY_DIR}/package/nccl.pc
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+function(tessera_package_file name version library requires description)
+  foreach(value name version library requires description)
+    set(pc_${value} "${${value}}")
+  endforeach()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/package.pc.in ${PROJECT_BINARY_DIR}/package/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/package/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+set(about "tessera, a collective communication library with the API of NCCL ${TESSERA_NCCL_VERSION}")
+tessera_package_file(tessera ${PROJECT_VERSION} nccl "" "${about}")
+tessera_package_file(nccl ${TESSERA_NCCL_VERSION} nccl "" "${about}")
+if(TARGET tessera_gemm)
+  tessera_package_file(tessera-gemm ${PROJECT_VERSION} tessera_gemm tessera "matrix products fused with tessera's collectives")
+endif()

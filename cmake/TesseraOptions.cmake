@@ -1,4 +1,17 @@
 # How everything is compiled: language, visibility, warnings, sanitizers. `tessera_options` carries it to every target.
+include(TesseraNeed)
+
+# A misspelt sanitizer would be found by the compiler, in a check that names something else.
+foreach(sanitizer IN LISTS TESSERA_SANITIZE)
+  if(NOT sanitizer MATCHES "^(address|undefined|thread|leak)$")
+    message(FATAL_ERROR "TESSERA_SANITIZE has \"${sanitizer}\"; it is a list, separated by semicolons, of address, undefined, "
+                        "thread, leak")
+  endif()
+endforeach()
+if("thread" IN_LIST TESSERA_SANITIZE AND TESSERA_SANITIZE MATCHES "address|leak")
+  message(FATAL_ERROR "TESSERA_SANITIZE is \"${TESSERA_SANITIZE}\": thread goes with neither address nor leak")
+endif()
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -16,12 +29,12 @@ set(CMAKE_C_FLAGS_SANITIZER "-O1 -g1 -fno-omit-frame-pointer")
 set(CMAKE_CXX_FLAGS_SANITIZER "-O1 -g1 -fno-omit-frame-pointer")
 
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
-find_package(nlohmann_json REQUIRED)
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
-pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
-find_package(pugixml REQUIRED)
+tessera_need(fmt libfmt-dev)
+tessera_need(nlohmann_json nlohmann-json3-dev)
+tessera_need(PkgConfig pkg-config)
+tessera_need_module(HWY libhwy libhwy-dev)
+tessera_need_module(HWLOC hwloc libhwloc-dev)
+tessera_need(pugixml libpugixml-dev)
 
 add_library(tessera_options INTERFACE)
 target_include_directories(

@@ -12,7 +12,7 @@ if(TESSERA_BUILD_TESTS AND NOT TARGET tessera_headers_library)
   add_library(tessera_headers_library OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/headers.cpp)
   # a program, since it must be compiled as programs are
   add_executable(tessera_headers_test EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/headers.cpp)
-  find_package(GTest REQUIRED)  # its settings must be the tests'
+  tessera_need(GTest "libgtest-dev libgmock-dev")  # its settings must be the tests'
   target_link_libraries(tessera_headers_test PRIVATE tessera_test_options GTest::gmock)
   foreach(kind library test)
     target_link_libraries(tessera_headers_${kind} PRIVATE tessera_options)

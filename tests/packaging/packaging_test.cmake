@@ -13,6 +13,17 @@ function(run)
   set(output "${out}" PARENT_SCOPE)
 endfunction()
 
+# refuse(text command...): fails unless the command does, and says `text` (spaces and line breaks count alike).
+function(refuse text)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  string(REGEX REPLACE "[ \n]+" " " said "${out}${err}")
+  string(FIND "${said}" "${text}" at)
+  if(result EQUAL 0 OR at EQUAL -1)
+    string(REPLACE ";" " " command "${ARGN}")
+    message(FATAL_ERROR "${command}\nended with ${result}; expected was: ${text}\n${out}${err}")
+  endif()
+endfunction()
+
 function(step_install)
   file(REMOVE_RECURSE ${WORK_DIR})
   file(MAKE_DIRECTORY ${WORK_DIR})
@@ -24,6 +35,46 @@ function(step_install)
       message(FATAL_ERROR "the installed tree has no ${file}")
     endif()
   endforeach()
+endfunction()
+
+# Each runs where it was installed, without any help.
+function(step_programs)
+  unset(ENV{LD_LIBRARY_PATH})
+  run(${prefix}/bin/tessera-plan list)
+  if(EXISTS ${BUILD_DIR}/perf/all_reduce_perf)
+    run(${prefix}/bin/all_reduce_perf -t 2 -b 8 -e 8 -n 1)
+  endif()
+endfunction()
+
+function(step_components)
+  set(consumer ${CMAKE_COMMAND} -S ${SOURCE_DIR}/tests/packaging/consumer -B ${WORK_DIR}/components -G Ninja
+      -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_C_COMPILER=${C_COMPILER})
+  refuse("tessera has no component \"gem\"; there are nccl and gemm" ${consumer} "-DCOMPONENTS=nccl gem")
+  if(NOT EXISTS ${prefix}/${LIBDIR}/libtessera_gemm.so)
+    refuse("built without OpenBLAS" ${consumer} -DCOMPONENTS=gemm)
+    return()
+  endif()
+  run(${consumer} "-DCOMPONENTS=nccl gemm")
+  run(${CMAKE_COMMAND} --build ${WORK_DIR}/components)
+  run(${WORK_DIR}/components/gemm)
+  set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
+  run(pkg-config --cflags --libs tessera-gemm)
+  string(STRIP "${output}" flags)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  run(${C_COMPILER} ${SOURCE_DIR}/tests/packaging/consumer/gemm.c -o ${WORK_DIR}/with_tessera-gemm ${flags}
+      -Wl,-rpath,${prefix}/${LIBDIR})
+  run(${WORK_DIR}/with_tessera-gemm)
+endfunction()
+
+# A configuration that cannot be built ends with what to do.
+function(step_mistakes)
+  set(configure ${CMAKE_COMMAND} -S ${SOURCE_DIR} -G Ninja -DCMAKE_C_COMPILER=${C_COMPILER}
+      -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -B)
+  refuse("TESSERA_SANITIZE has \"adress\"" ${configure} ${WORK_DIR}/misspelt -DTESSERA_SANITIZE=adress)
+  file(WRITE ${WORK_DIR}/mixed.cmake "set(TESSERA_SANITIZE [[address;thread]] CACHE STRING [[]])\n")
+  refuse("thread goes with neither address nor leak" ${configure} ${WORK_DIR}/mixed -C ${WORK_DIR}/mixed.cmake)
+  refuse("fmt was not found. Debian has it in libfmt-dev" ${configure} ${WORK_DIR}/missing
+         -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON)
 endfunction()
 
 function(step_find_package)
