@@ -96,6 +96,21 @@ TEST_F(PerfCli, HelpNamesEveryOptionAndEndsWithCodeZero) {
   }
 }
 
+TEST_F(PerfCli, TheOtherProgramsExplainDefaultsAndColumns) {
+  const Outcome links = shell(kPrograms + "/emulated_links --help");
+  EXPECT_EQ(links.code, 0);
+  for (const char* text : {"default: 2,4,8", "1 to 10000; default: 9", "two minutes"})
+    EXPECT_THAT(links.text, HasSubstr(text));
+  const std::string fused = kPrograms + "/fused_gemm_perf ";
+  if (!std::filesystem::exists(kPrograms + "/fused_gemm_perf")) GTEST_SKIP() << "no OpenBLAS";
+  const Outcome help = shell(fused + "--help");
+  EXPECT_EQ(help.code, 0);
+  for (const char* text : {"--products FC-2", "unfused, fused", "advice", "default: 5"})
+    EXPECT_THAT(help.text, HasSubstr(text));
+  EXPECT_EQ(shell(fused + "--products none-is-called-so").code, 2);
+  EXPECT_EQ(shell(fused + "--json " + (folder_ / "none" / "file").string()).code, 1);
+}
+
 TEST_F(PerfCli, BadArgumentsEndWithCode255AndNameTheArgument) {
   for (const std::string arguments :
        {"-b 8X", "-t 0", "-o sub", "-d real", "-z 9", "--nonsense", "-b 16 -e 8", "extra",
