@@ -12,6 +12,8 @@ function(tessera_layer name folder)
     target_link_libraries(tessera_${name} PRIVATE nlohmann_json::nlohmann_json)
   elseif(name STREQUAL "topology")
     target_link_libraries(tessera_${name} PRIVATE PkgConfig::HWLOC pugixml::pugixml)
+  elseif(name STREQUAL "api")
+    target_compile_definitions(tessera_api PRIVATE TESSERA_VERSION="${PROJECT_VERSION}")
   elseif(name STREQUAL "device")
     target_link_libraries(tessera_${name} PRIVATE PkgConfig::HWY)
     # The thread sanitizer looks at who reads and writes what, which is the same in every form of a kernel.

@@ -21,6 +21,9 @@ if(TESSERA_BUILD_TESTS AND NOT TARGET tessera_headers_library)
 endif()
 
 function(tessera_precompile target kind)
+  if(kind STREQUAL "test")  # precompiled headers and what uses them are compiled with the same options
+    target_link_libraries(${target} PRIVATE tessera_test_options)
+  endif()
   if(TARGET tessera_headers_library AND (TESSERA_PRECOMPILE OR kind STREQUAL "test"))
     target_precompile_headers(${target} REUSE_FROM tessera_headers_${kind})
   endif()

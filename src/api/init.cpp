@@ -1,6 +1,9 @@
 // New communicators from an id: ncclGetUniqueId, ncclCommInitRank and its kin, ncclCommInitAll.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include "api/births.h"
@@ -22,9 +25,23 @@ struct InitRequest {
   int device;
 };
 
+// Which library this is: several of the same name may be installed.
+void tell_version() {
+  Dl_info self{};
+  const bool found = dladdr(reinterpret_cast<void*>(&tell_version), &self) != 0;
+  log::write(log::Level::kVersion, -1,
+             fmt::format("tessera {} (NCCL interface {}.{}.{}), {}", TESSERA_VERSION, NCCL_MAJOR,
+                         NCCL_MINOR, NCCL_PATCH, found ? self.dli_fname : "of unknown path"),
+             std::source_location::current());
+}
+
 Result<Config> read_environment() {
   Result<Config> config = Config::from_environment();
-  if (config.ok()) log::configure(config->debug, config->debug_file);
+  if (!config.ok()) return config;
+  log::configure(config->debug, config->debug_file);
+  static std::once_flag told;
+  if (config->debug == log::Level::kVersion || config->debug >= log::Level::kInfo)
+    std::call_once(told, tell_version);
   return config;
 }
 

@@ -1,5 +1,7 @@
 #include "base/config.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
@@ -325,6 +327,13 @@ void Config::log_changes(int rank) const {
     const std::string value = setting.get(*this);
     if (value == setting.get(defaults)) continue;
     log::info(rank, "{} set to {} (default \"{}\")", setting.name, value, setting.get(defaults));
+  }
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view name = std::string_view(*variable).substr(0, strcspn(*variable, "="));
+    const auto is_it = [&](const Setting& setting) { return setting.name == name; };
+    if (name.starts_with("TESSERA_") &&
+        std::none_of(std::begin(kSettings), std::end(kSettings), is_it))
+      log::info(rank, "{} has no effect: there is no such setting", name);
   }
   const int least = std::max(min_channels, min_ctas);
   if (least > 1)

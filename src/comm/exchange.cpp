@@ -110,7 +110,8 @@ Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, c
     if (core_.health->aborted()) return core_.health->status();
     if (deadline.passed()) {
       return Status::error(Code::kTimeout,
-                           "{}: {}: rank {} has not joined in within the deadline; every rank must "
+                           "{}: {}: rank {} has not joined in within the deadline "
+                           "(TESSERA_TIMEOUT_MS); every rank must "
                            "make this call",
                            core_.health->who(), what, peer);
     }

@@ -55,10 +55,11 @@ Status connect_hosts(Core& core, Membership membership, Deadline deadline) {
   if (core.tuning.net != nullptr) {
     return connect_by_plugin(core, std::move(membership), peers, deadline);
   }
-  Config config = core.config;
-  if (::strcasecmp(config.net.c_str(), "Socket") == 0) config.ib_disabled = true;
-  std::unique_ptr<ib::Engine> engine =
+  const Config& config = core.config;
+  Result<std::unique_ptr<ib::Engine>> created =
       ib::Engine::create(core.rank, core.ranks, config, *core.ports);
+  if (!created.ok()) return created.status();
+  std::unique_ptr<ib::Engine> engine = std::move(created).value();
   Result<std::unique_ptr<PortEngine>> tcp =
       tcp::connect(std::move(membership.listener).value(), core.rank, peers, membership.secret,
                    core.config, engine->control(), deadline, membership.meanwhile);

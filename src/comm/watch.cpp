@@ -17,13 +17,16 @@ void Watch::beat() {
 std::string Watch::quiet_ranks() const {
   std::string names;
   int quiet = 0;
+  bool here = false;
   for (int rank = 0; rank < static_cast<int>(pulses_.size()); ++rank) {
     if (rank == core_.rank || core_.view.rank(rank).pulse.counter.value() > pulses_[rank]) continue;
+    here = here || core_.same_process(rank);
     names += (quiet++ > 0 ? ", " : "") + std::to_string(rank);
   }
   if (quiet == 0) return {};
   return std::string(quiet > 1 ? "; ranks " : "; rank ") + names +
-         " gave no sign meanwhile (stopped, out of reach, or busy outside of calls)";
+         " gave no sign meanwhile (stopped, out of reach, or busy outside of calls)" +
+         (here ? "; a thread that runs several ranks puts their calls into one group" : "");
 }
 
 }  // namespace tessera

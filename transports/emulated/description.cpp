@@ -146,7 +146,9 @@ class Parser {
 };
 
 Status of_variable(const Status& status) {
-  return Status(status.code(), "TESSERA_EMULATE: " + status.message());
+  return Status(status.code(), "TESSERA_EMULATE: " + status.message() +
+                                   "; it is a file, \"uniform:bandwidth=1GB/s,latency=5us\" or a "
+                                   "synthetic machine of hwloc, \"pack:2 core:8 pu:1\"");
 }
 
 Result<Links> machine_links(const Description& description, int ranks) {

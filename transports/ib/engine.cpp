@@ -22,22 +22,23 @@ int completions(int ranks, const Config& config) {
 
 }  // namespace
 
-std::unique_ptr<Engine> Engine::create(int rank, int ranks, const Config& config,
-                                       Landing& landing) {
+Result<std::unique_ptr<Engine>> Engine::create(int rank, int ranks, const Config& config,
+                                               Landing& landing) {
   std::unique_ptr<Engine> engine(new Engine(rank, ranks, config, landing));
-  if (config.ib_disabled || ::strcasecmp(config.net.c_str(), "Socket") == 0) return engine;
+  if (::strcasecmp(config.net.c_str(), "Socket") == 0) return engine;
+  const auto without = [&](const std::string& why) -> Result<std::unique_ptr<Engine>> {
+    if (::strcasecmp(config.net.c_str(), "IB") == 0)
+      return Status::error(Code::kInvalidUsage, "rank {}: NCCL_NET=IB: {}", rank, why);
+    log::info(rank, "ib: not used: {}", why);
+    return std::move(engine);
+  };
+  if (config.ib_disabled) return without("NCCL_IB_DISABLE is set");
   Result<const Verbs*> verbs = Verbs::load();
-  if (!verbs.ok()) {
-    log::info(rank, "ib: not used: {}", verbs.status().message());
-    return engine;
-  }
+  if (!verbs.ok()) return without(verbs.status().message());
   std::string why_none;
   engine->devices_ =
       Device::open_all(*verbs.value(), config, completions(ranks, config), kMaxLanes, why_none);
-  if (engine->devices_.empty()) {
-    log::info(rank, "ib: not used: {}", why_none);
-    return engine;
-  }
+  if (engine->devices_.empty()) return without(why_none);
   std::vector<ibv_pd*> domains;
   for (const auto& device : engine->devices_) domains.push_back(device->domain());
   engine->registrations_ = std::make_unique<Registrations>(*verbs.value(), domains, rank);

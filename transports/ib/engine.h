@@ -36,10 +36,10 @@ struct PeerName {
 
 class Engine final : public PortEngine, private Landing {
  public:
-  // Of `rank` of `ranks`. Opens the devices that the config leaves; none is no error. `landing`
-  // outlives the engine.
-  static std::unique_ptr<Engine> create(int rank, int ranks, const Config& config,
-                                        Landing& landing);
+  // Of `rank` of `ranks`. Opens the devices that the config leaves; none is an error only where
+  // NCCL_NET wants them. `landing` outlives the engine.
+  static Result<std::unique_ptr<Engine>> create(int rank, int ranks, const Config& config,
+                                                Landing& landing);
   // Posted bytes still reach peers that are alive, within a second.
   ~Engine() override;
 
