@@ -333,7 +333,7 @@ void Config::log_changes(int rank) const {
     const auto is_it = [&](const Setting& setting) { return setting.name == name; };
     if (name.starts_with("TESSERA_") &&
         std::none_of(std::begin(kSettings), std::end(kSettings), is_it))
-      log::info(rank, "{} has no effect: there is no such setting", name);
+      log::info(rank, "{}: there is no such setting", name);
   }
   const int least = std::max(min_channels, min_ctas);
   if (least > 1)

@@ -1,11 +1,5 @@
 // Any bytes as an hwloc document: an error or a machine that survives being written and read, never
 // a crash, also not in hwloc itself, and nothing on the terminal.
-//
-// Sources: all hwloc_*.cpp of src/topology but hwloc_discover.cpp, cpu_set.cpp, machine.cpp and
-// text.cpp there, status.cpp and format_instance.cpp of src/base; libraries: hwloc, pugixml.
-//
-//   clang++-14 -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Isrc SOURCES
-//   hwloc_xml_fuzzer -max_len=65536 CORPUS    (seeds: small documents, as lstopo writes them)
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
