@@ -50,7 +50,7 @@ done
 fuzz nccl_xml -max_len=20000 & running+=($!)
 fuzz graph_xml -max_len=20000 & running+=($!)
 # hwloc itself does not free everything of a document that it refuses half-way.
-fuzz hwloc_xml -max_len=65536 -detect_leaks=0 & running+=($!)
+ASAN_OPTIONS=detect_leaks=0 fuzz hwloc_xml -max_len=65536 -detect_leaks=0 & running+=($!)
 status=0
 for pid in "${running[@]}"; do wait "$pid" || status=1; done
 for reader in nccl_xml graph_xml hwloc_xml; do
