@@ -28,15 +28,21 @@ Status fail(Code code, log::Format<std::type_identity_t<Args>...> format, Args&&
   return status;
 }
 
+// body(), where running out of memory is an error like others.
+template <class Body>
+Status guarded(Body&& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kSystem, "out of memory");
+  }
+}
+
 // Runs the body of an entry point, a callable that returns Status.
 template <class Body>
 ncclResult_t entry(Body&& body) {
-  try {
-    const Status status = body();
-    return status.ok() ? ncclSuccess : to_result(status);
-  } catch (const std::bad_alloc&) {
-    return to_result(Status(Code::kSystem, "out of memory"));
-  }
+  const Status status = guarded(body);
+  return status.ok() ? ncclSuccess : to_result(status);
 }
 
 // A call that goes on in the background. Not an error: never logged.

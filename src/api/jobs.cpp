@@ -1,7 +1,6 @@
 #include "api/jobs.h"
 
 #include <algorithm>
-#include <new>
 #include <system_error>
 #include <thread>
 
@@ -28,13 +27,8 @@ std::vector<Chain> chains_of(const std::vector<Job>& jobs) {
 }
 
 void run_chain(const Chain& chain, const std::vector<Job>& jobs, std::vector<Status>* outcomes) {
-  for (const size_t i : chain) {
-    try {
-      (*outcomes)[i] = jobs[i].run();
-    } catch (const std::bad_alloc&) {  // on a helper's thread nobody else would catch it
-      (*outcomes)[i] = fail(Code::kSystem, "out of memory");
-    }
-  }
+  // On a helper's thread nobody else would catch what is thrown.
+  for (const size_t i : chain) (*outcomes)[i] = guarded(jobs[i].run);
 }
 
 }  // namespace

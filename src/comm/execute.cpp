@@ -98,27 +98,29 @@ std::vector<const Core*> cores_of(const Batches& batches) {
   return cores;
 }
 
-void sleep_on(const Batches& batches) {
-  sleep_until_rung(cores_of(batches), [&] { return advance_all(batches); });
-  for (Batch* batch : batches) batch->look();
-}
-
 void run_batches(const Batches& batches) {
   for (Batch* batch : batches) batch->begin();
   const Core& first = batches.front()->core();
   Idle idle(first.yields);
+  std::vector<const Core*> cores;  // from the first yield on
   int spun = 0;
   while (!all_done(batches)) {
     if (advance_all(batches)) {
       idle.reset();
       spun = 0;
-    } else if (spun++ < first.spins) {
+      continue;
+    }
+    if (spun++ < first.spins) {
       pause();
-    } else if (idle.next() == Idle::Action::kYield) {
+      continue;
+    }
+    if (cores.empty()) cores = cores_of(batches);
+    if (idle.next() == Idle::Action::kYield) {
       spun = 0;
-      yield_outside(cores_of(batches));
+      yield_outside(cores);
     } else {
-      sleep_on(batches);
+      sleep_until_rung(cores, [&] { return advance_all(batches); });
+      for (Batch* batch : batches) batch->look();
     }
   }
 }

@@ -43,6 +43,7 @@ class HostCommunicator final : public Communicator {
   Core& core() { return *core_; }
   CollectiveRun& collective() { return collective_; }
   PairRun& pair(int peer, bool receives);
+  std::vector<int> everyone() const;  // all ranks, sorted
   // For fused operators.
   PlanStore& plans() { return plans_; }
   SetupExchange& exchange() { return exchange_; }
@@ -50,8 +51,6 @@ class HostCommunicator final : public Communicator {
   Batch& batch() { return batch_; }
 
  private:
-  std::vector<int> everyone() const;
-
   std::unique_ptr<Core> core_;
   CommOptions options_;
   SetupExchange exchange_;

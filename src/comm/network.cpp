@@ -55,9 +55,8 @@ Status connect_hosts(Core& core, Membership membership, Deadline deadline) {
   if (core.tuning.net != nullptr) {
     return connect_by_plugin(core, std::move(membership), peers, deadline);
   }
-  const Config& config = core.config;
   Result<std::unique_ptr<ib::Engine>> created =
-      ib::Engine::create(core.rank, core.ranks, config, *core.ports);
+      ib::Engine::create(core.rank, core.ranks, core.config, *core.ports);
   if (!created.ok()) return created.status();
   std::unique_ptr<ib::Engine> engine = std::move(created).value();
   Result<std::unique_ptr<PortEngine>> tcp =

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <vector>
 
 #include "fusion/operator.h"
@@ -61,13 +60,11 @@ Status make_room(HostCommunicator& comm, const FusedDescription& d) {
     std::array<uint64_t, 32> serials{};
   };
   Core& core = comm.core();
-  std::vector<int> everyone(static_cast<size_t>(core.ranks));
-  std::iota(everyone.begin(), everyone.end(), 0);
   Spares mine;
   const std::vector<uint64_t> own = comm.plans().spares(mine.serials.size());
   std::copy(own.begin(), own.end(), mine.serials.begin());
   Result<std::vector<Spares>> all =
-      comm.exchange().all_gather(everyone, mine, kWhat, comm.deadline());
+      comm.exchange().all_gather(comm.everyone(), mine, kWhat, comm.deadline());
   if (!all.ok()) return core.health->raise(all.status());
   int scrapped = 0;
   for (const uint64_t serial : own) {
@@ -82,7 +79,7 @@ Status make_room(HostCommunicator& comm, const FusedDescription& d) {
   }
   // Nobody writes into a region before its owner has cleared it.
   Result<std::vector<int>> cleared =
-      comm.exchange().all_gather(everyone, scrapped, kWhat, comm.deadline());
+      comm.exchange().all_gather(comm.everyone(), scrapped, kWhat, comm.deadline());
   if (!cleared.ok()) return core.health->raise(cleared.status());
   if (scrapped > 0) return {};
   return Status::error(Code::kSystem,
@@ -104,10 +101,8 @@ Result<std::unique_ptr<FusedOperator>> FusedOperator::create(HostCommunicator& c
   Offer mine{d, linked == nullptr ? 0 : linked->serial, linked == nullptr ? 0 : linked->next_pass};
   if (!description.ok())  // the others learn of it
     description.status().message().copy(mine.refused.data(), mine.refused.size() - 1);
-  std::vector<int> everyone(static_cast<size_t>(core.ranks));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  Result<std::vector<Offer>> offers =
-      comm.exchange().all_gather(everyone, mine, "creating a fused operator", comm.deadline());
+  Result<std::vector<Offer>> offers = comm.exchange().all_gather(
+      comm.everyone(), mine, "creating a fused operator", comm.deadline());
   if (!description.ok()) {
     return Status(
         description.status().code(),
@@ -124,13 +119,13 @@ Result<std::unique_ptr<FusedOperator>> FusedOperator::create(HostCommunicator& c
     Result<VerifiedPlan> plan = verify(fused_plan(shape));
     if (!plan.ok()) return plan.status();
     const size_t slot_bytes = geometry.largest_chunk_rows() * d.row_bytes();
-    for (linked = nullptr; linked == nullptr;) {
-      Result<LinkedPlan*> made = comm.plans().lend(plan.value(), slot_bytes);
-      if (!made.ok()) return made.status();
-      linked = made.value();
-      if (linked != nullptr) break;
+    Result<LinkedPlan*> made = comm.plans().lend(plan.value(), slot_bytes);
+    while (made.ok() && made.value() == nullptr) {
       if (Status s = make_room(comm, d); !s.ok()) return s;
+      made = comm.plans().lend(plan.value(), slot_bytes);
     }
+    if (!made.ok()) return made.status();
+    linked = made.value();
   }
   return std::unique_ptr<FusedOperator>(
       new FusedOperator(comm, d, geometry, *linked, counters_of(shape).landed));

@@ -195,20 +195,20 @@ ncclResult_t record(tsrGemm& gemm, Operator& op, const CallTimes& times) {
   return passed_on(op.choice.record(gemm.comm, op.fused, consumes, times));
 }
 
+// From one line of the product to the next, where there are no gaps.
+int64_t dense_line(const tsrGemmProblem_t& p) { return p.column_major == 0 ? p.n : p.m; }
+
 ncclResult_t send_unfused(tsrGemm& gemm, const tsrGemmProblem_t& p, Operator& op,
-                          const Producer& producer, int rank, CallTimes* times) {
-  const View c = view(p.c, p.ldc, p);
-  const int64_t line = c.row_major ? p.n : p.m;
-  const bool in_place = op.config.collective == tsrFusedAllReduce && p.ldc == line;
-  if (!in_place) op.space.resize(static_cast<size_t>(p.m * p.n) * c.element_bytes());
+                          const Producer& producer, void* parts, int rank, CallTimes* times) {
   const auto start = std::chrono::steady_clock::now();
-  const View whole = view(in_place ? p.c : op.space.data(), line, p);
+  const View whole = view(parts, dense_line(p), p);
   const ncclResult_t made = for_rows(gemm, p.m, [&](int64_t row, int64_t rows) {
     producer.make({row, rows, 0, p.n}, whole.from(row, 0));
   });
   if (made != ncclSuccess) return made;
   times->product = us_since(start);
-  return passed_on(send_parts({gemm.comm, rank, gemm.ranks}, p, op.config.collective, whole, c));
+  return passed_on(send_parts({gemm.comm, rank, gemm.ranks}, p, op.config.collective, whole,
+                              view(p.c, p.ldc, p)));
 }
 
 ncclResult_t send_fused(tsrGemm& gemm, const tsrGemmProblem_t& p, Operator& op,
@@ -227,14 +227,16 @@ ncclResult_t send_product(tsrGemm& gemm, const tsrGemmProblem_t& p,
   const ncclResult_t lines = check_lines(p, p.m, scatters ? own_rows(gemm, p.m) : p.m);
   if (lines != ncclSuccess) return lines;
   tsrFusedConfig_t config = config_of(gemm, p, collective, p.n);
-  // The sum of an all-reduce takes the place of the parts; else these have a place of their own.
-  const bool in_place = collective == tsrFusedAllReduce;
-  config.input_ld = in_place ? p.ldc : 0;
+  const bool sums_all = collective == tsrFusedAllReduce;
+  config.input_ld = sums_all ? p.ldc : 0;
   config.output_ld = p.ldc;
   config.remote = 1;
   Operator* op = nullptr;
   if (const ncclResult_t r = prepare(gemm, p, config, &op); r != ncclSuccess) return passed_on(r);
   const View c = view(p.c, p.ldc, p);
+  // The sum of an all-reduce takes the place of the parts; else, and where the NCCL call would meet
+  // gaps, these have a place of their own.
+  const bool in_place = sums_all && (gemm.fused || p.ldc == dense_line(p));
   if (!in_place) op->space.resize(static_cast<size_t>(p.m * p.n) * c.element_bytes());
   void* const parts = in_place ? p.c : op->space.data();
   tsrTiles tiles;
@@ -245,8 +247,9 @@ ncclResult_t send_product(tsrGemm& gemm, const tsrGemmProblem_t& p,
   const Product product(op_view(p.a, p.lda, p, p.transpose_a),
                         op_view(p.b, p.ldb, p, p.transpose_b), p.m, p.n, p.k, p.alpha, false);
   const Producer producer(p, product, tiles, c, scatters ? tiles.rank * tiles.block_rows : 0);
-  const ncclResult_t ran = gemm.fused ? send_fused(gemm, p, *op, producer, tiles, parts)
-                                      : send_unfused(gemm, p, *op, producer, tiles.rank, &times);
+  const ncclResult_t ran = gemm.fused
+                               ? send_fused(gemm, p, *op, producer, tiles, parts)
+                               : send_unfused(gemm, p, *op, producer, parts, tiles.rank, &times);
   times.total = us_since(start);
   return ran != ncclSuccess ? ran : record(gemm, *op, times);
 }
