@@ -4,9 +4,11 @@
 
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "base/deadline.h"
 #include "tcp/support/job.h"
+#include "transports/tcp/farewell.h"
 #include "transports/tcp/frame.h"
 
 namespace tessera::tcp {
@@ -45,6 +47,37 @@ TEST(DeadPeer, WhatItSentBeforeIsHandedOverThenTheEndIsToldOnce) {
   EXPECT_EQ(why.code(), Code::kRemote);
   EXPECT_THAT(why.message(), HasSubstr("rank 0 (host here) (127.0.0.1:"));
   EXPECT_THAT(why.message(), HasSubstr("closed by the peer"));
+}
+
+// Its host would answer with a reset, which drops what has not left.
+TEST(LeavingRank, IsHeardToTheEndThoughThePeerIsStillSending) {
+  constexpr size_t kBytes = 1 << 20;
+  Job job(2, loopback_config(), kBytes);
+  Bytes data(kBytes, std::byte{7}), shadow(kBytes);
+  job.port(0, 1).put(0, data.data(), shadow.data(), kBytes);
+  job.port(0, 1).signal({8, 1, 0, {}});
+  const Deadline deadline = Deadline::after(kPatience);
+  while (!job.engines[0]->flushed() && !deadline.passed()) job.engines[0]->progress();
+  std::thread leaving([&] { job.engines[0].reset(); });
+  while (job.landing(1).ends().empty() && !deadline.passed()) {
+    job.port(1, 0).signal({8, 1, 0, {}});
+    for (int i = 0; i < 10; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    job.engines[1]->progress();
+  }
+  leaving.join();
+  EXPECT_EQ(job.landing(1).signals().size(), 1U);
+  EXPECT_TRUE(job.landing(1).memory() == data);
+}
+
+TEST(LeavingRank, DoesNotWaitForeverForAPeerThatDoesNotListen) {
+  constexpr size_t kBytes = 32 << 20;
+  Job job(2, loopback_config(), kBytes);
+  Bytes data(kBytes), shadow(kBytes);
+  job.port(0, 1).put(0, data.data(), shadow.data(), kBytes);
+  const Deadline deadline = Deadline::after(2 * kLongestFarewell);
+  job.engines[0]->progress();
+  job.engines[0].reset();
+  EXPECT_FALSE(deadline.passed());
 }
 
 TEST(DeadPeer, PostingToItIsHarmlessAndLeavesNothingBehind) {

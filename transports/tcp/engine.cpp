@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "transports/tcp/farewell.h"
+
 namespace tessera::tcp {
 namespace {
 
@@ -21,15 +23,6 @@ bool silent(int fd) {
   if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return false;
   return (info.tcpi_retransmits > 0 || info.tcpi_probes > 0) &&
          std::chrono::milliseconds(info.tcpi_last_ack_recv) >= kLookEvery;
-}
-
-// A socket closed with unread bytes resets the connection, which destroys what is on the way.
-void close_gently(const Link& link) {
-  ::shutdown(link.fd.get(), SHUT_WR);
-  std::byte unread[4096];
-  for (int i = 0; i < 1024; ++i) {
-    if (::recv(link.fd.get(), unread, sizeof unread, MSG_DONTWAIT) <= 0) return;
-  }
 }
 
 }  // namespace
@@ -55,11 +48,7 @@ Result<std::unique_ptr<PortEngine>> Engine::create(std::vector<Connection> conne
   return std::unique_ptr<PortEngine>(std::move(engine));
 }
 
-Engine::~Engine() {
-  for (const Link* link : alive_) {
-    if (link->alive) close_gently(*link);
-  }
-}
+Engine::~Engine() { say_farewell(alive_); }
 
 Port* Engine::port(int rank) {
   if (rank < 0 || static_cast<size_t>(rank) >= ports_.size()) return nullptr;

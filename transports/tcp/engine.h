@@ -22,7 +22,7 @@ class Engine final : public PortEngine {
   // Of `rank`. kSystem.
   static Result<std::unique_ptr<PortEngine>> create(std::vector<Connection> connections, int rank,
                                                     Landing& landing);
-  // What was flushed still reaches the peers; what they send from now on does not arrive.
+  // What was flushed still reaches the peers (farewell.h); what they send from now on is dropped.
   ~Engine() override;
 
   Port* port(int rank) override;
