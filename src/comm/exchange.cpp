@@ -8,76 +8,152 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestFlush{200};
 
-// Tells set-up calls apart: what is done and among whom.
-uint64_t occasion_of(std::span<const int> members, const char* what) {
-  return Hash().text(what).bytes(members.data(), members.size_bytes()).value();
+const char* to_text(SetupCall call) {
+  switch (call) {
+    case SetupCall::kInit:
+      return "init";
+    case SetupCall::kSplit:
+      return "split";
+    case SetupCall::kForm:
+      return "split (forming the new communicator)";
+    case SetupCall::kShrink:
+      return "shrink";
+    case SetupCall::kFinalize:
+      return "finalize";
+    case SetupCall::kWindow:
+      return "window registration";
+    case SetupCall::kFused:
+      return "creating a fused operator";
+    case SetupCall::kFusedRoom:
+      return "making room for a fused operator";
+    case SetupCall::kFusedRoomMade:
+      return "making room for a fused operator (cleared)";
+  }
+  return "a call that this rank does not know";
+}
+
+SetupOccasion occasion_of(std::span<const int> members, SetupCall call) {
+  return {call, static_cast<uint32_t>(members.size()),
+          Hash().bytes(members.data(), members.size_bytes()).value()};
+}
+
+bool goes_before(const SetupOccasion& one, const SetupOccasion& other) {
+  const bool shrinks = one.call == SetupCall::kShrink;
+  if (shrinks != (other.call == SetupCall::kShrink)) return shrinks;
+  return shrinks && one.members < other.members;
 }
 
 }  // namespace
 
 Status SetupExchange::gather(std::span<const int> members, const void* mine, void* all,
-                             size_t bytes, const char* what, Deadline deadline) {
+                             size_t bytes, SetupCall call, Deadline deadline) {
   const auto inside = core_.enter();
-  return gather_inside(members, mine, all, bytes, what, deadline);
+  if (to_revoke_) revoke();
+  Status status = exchange(members, occasion_of(members, call), mine, all, bytes, deadline);
+  if (status.ok()) {
+    // Over several rails all must be acknowledged, which nobody does who is done here and busy
+    // elsewhere: later progress() sees to the rest.
+    if (core_.ports) core_.ports->flush(kLongestFlush);
+  } else if (!to_revoke_) {
+    revoke();
+  }
+  return status;
 }
 
-Status SetupExchange::gather_inside(std::span<const int> members, const void* mine, void* all,
-                                    size_t bytes, const char* what, Deadline deadline) {
-  const uint64_t occasion = occasion_of(members, what);
+Status SetupExchange::exchange(std::span<const int> members, const SetupOccasion& occasion,
+                               const void* mine, void* all, size_t bytes, Deadline deadline) {
   for (const int peer : members) {
     if (peer == core_.rank) continue;
-    SetupBox& box = core_.view.pair(peer, core_.rank).setup;
-    // The box is free once the peer took all earlier messages.
-    if (Status s = await(box.taken.counter, posted_[peer], peer, what, deadline); !s.ok()) return s;
-    box.occasion = occasion;
-    std::memcpy(box.payload.data(), mine, bytes);
-    box.posted.counter.publish(1);
-    ++posted_[peer];
-    core_.share(peer, &box.occasion, sizeof box.occasion);
-    core_.share(peer, box.payload.data(), bytes);
-    core_.share_value(peer, box.posted.counter);
-    core_.ring(peer);
+    if (Status s = post(peer, occasion, mine, bytes, deadline); !s.ok()) return s;
   }
   for (size_t i = 0; i < members.size(); ++i) {
     auto* to = static_cast<std::byte*>(all) + i * bytes;
-    const int peer = members[i];
-    if (peer == core_.rank) {
+    if (members[i] == core_.rank) {
       std::memcpy(to, mine, bytes);
-      continue;
-    }
-    SetupBox& box = core_.view.pair(core_.rank, peer).setup;
-    // What an earlier set-up call that failed left in the box is passed over.
-    for (bool ours = false; !ours;) {
-      if (Status s = await(box.posted.counter, taken_[peer] + 1, peer, what, deadline); !s.ok())
-        return s;
-      ours = box.occasion == occasion && box.revoked.counter.value() <= taken_[peer];
-      if (ours) std::memcpy(to, box.payload.data(), bytes);
-      box.taken.counter.publish(1);
-      ++taken_[peer];
-      core_.share_value(peer, box.taken.counter);
-      core_.ring(peer);
+    } else if (Status s = take(members[i], occasion, to, bytes, deadline); !s.ok()) {
+      return s;
     }
   }
-  // Over several rails all must be acknowledged, which nobody does who is done here and busy
-  // elsewhere: later progress() sees to the rest.
-  if (core_.ports) core_.ports->flush(kLongestFlush);
   return {};
 }
 
-// After a failure: messages that were not taken would be taken for those of a later try.
-void SetupExchange::revoke(std::span<const int> members) {
-  const auto inside = core_.enter();
-  for (const int peer : members) {
+Status SetupExchange::post(int peer, const SetupOccasion& occasion, const void* mine, size_t bytes,
+                           Deadline deadline) {
+  SetupBox& box = core_.view.pair(peer, core_.rank).setup;
+  // The box is free once the peer took all earlier messages.
+  if (Status s = await(box.taken.counter, posted_[peer], peer, occasion.call, deadline); !s.ok())
+    return s;
+  box.occasion = occasion;
+  std::memcpy(box.payload.data(), mine, bytes);
+  box.posted.counter.publish(1);
+  ++posted_[peer];
+  core_.share(peer, &box.occasion, sizeof box.occasion);
+  core_.share(peer, box.payload.data(), bytes);
+  core_.share_value(peer, box.posted.counter);
+  core_.ring(peer);
+  return {};
+}
+
+Status SetupExchange::take(int peer, const SetupOccasion& occasion, void* to, size_t bytes,
+                           Deadline deadline) {
+  SetupBox& box = core_.view.pair(core_.rank, peer).setup;
+  for (;;) {
+    pass_over_revoked();
+    const uint64_t number = taken_[peer] + 1;
+    if (Status s = await(box.posted.counter, number, peer, occasion.call, deadline); !s.ok())
+      return s;
+    if (box.revoked.counter.reached(number)) continue;
+    if (box.occasion == occasion) break;
+    if (!goes_before(occasion, box.occasion)) {
+      to_revoke_ = !goes_before(box.occasion, occasion);
+      return Status::error(
+          Code::kInvalidUsage,
+          "{}: {} of {} ranks: rank {} is in another call, {} of {} ranks; all of them must make "
+          "the same calls in the same order",
+          core_.health->who(), to_text(occasion.call), occasion.members, peer,
+          to_text(box.occasion.call), box.occasion.members);
+    }
+    if (Status s = await(box.revoked.counter, number, peer, occasion.call, deadline); !s.ok())
+      return s;
+  }
+  std::memcpy(to, box.payload.data(), bytes);
+  acknowledge(peer);
+  return {};
+}
+
+void SetupExchange::acknowledge(int peer) {
+  SetupBox& box = core_.view.pair(core_.rank, peer).setup;
+  box.taken.counter.publish(1);
+  ++taken_[peer];
+  core_.share_value(peer, box.taken.counter);
+  core_.ring(peer);
+}
+
+// Messages that were not taken would be taken for those of a later try.
+void SetupExchange::revoke() {
+  to_revoke_ = false;
+  for (int peer = 0; peer < core_.ranks; ++peer) {
     if (peer == core_.rank) continue;
     SetupBox& box = core_.view.pair(peer, core_.rank).setup;
     if (box.taken.counter.reached(posted_[peer])) continue;
     box.revoked.counter.publish_value(posted_[peer]);
     core_.share_value(peer, box.revoked.counter);
+    core_.ring(peer);
   }
 }
 
-Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, const char* what,
+// Else two ranks that both have revoked a message would wait for each other's box for ever.
+void SetupExchange::pass_over_revoked() {
+  for (int peer = 0; peer < core_.ranks; ++peer) {
+    if (peer == core_.rank) continue;
+    const SetupBox& box = core_.view.pair(core_.rank, peer).setup;
+    if (box.revoked.counter.reached(taken_[peer] + 1)) acknowledge(peer);
+  }
+}
+
+Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, SetupCall call,
                             Deadline deadline) {
+  const char* what = to_text(call);
   const Core* const own[] = {&core_};
   Idle idle(core_.yields);
   core_.progress();
@@ -86,6 +162,7 @@ Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, c
     pause();
   }
   while (!counter.reached(target)) {
+    pass_over_revoked();
     if (idle.next() == Idle::Action::kYield) {
       yield_outside(own);
       if (core_.progress()) idle.reset();

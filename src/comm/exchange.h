@@ -2,6 +2,15 @@
 // the first communicator, this is for splitting, shrinking, windows and finalizing. Blocking, with
 // deadline; works among any subset of ranks that all take part, also when other ranks are dead and
 // the communicator is in an error state.
+//
+// Ranks may be in different calls: one has failed and its rank goes on to the next, while a peer is
+// still in it; or they disagree. A message of another call is never taken:
+//   - one that its sender has revoked (the call failed there) is passed over;
+//   - a shrink goes before other calls, and one among fewer ranks before one among more, since that
+//     is the order in which failures are dealt with. Who is in the earlier call fails at once, so
+//     that it can follow; who is in the later one waits until the earlier is revoked;
+//   - else the ranks disagree: both fail at once. Their messages stay until their next calls, so
+//     that each sees the other's.
 // Thread safety: one thread at a time per object.
 #pragma once
 
@@ -28,33 +37,36 @@ class SetupExchange {
   const std::vector<uint64_t>& counts() const { return posted_; }
 
   // Gives `mine` to every member and returns what each gave, by position in `members` (sorted
-  // ranks, the own included). `what` names the occasion in messages. kRemote if a member dies,
-  // kTimeout naming the members that did not come.
+  // ranks, the own included). kRemote if a member dies, kTimeout naming a member that did not
+  // come, kInvalidUsage naming one that is in another call.
   template <class T>
-  Result<std::vector<T>> all_gather(std::span<const int> members, const T& mine, const char* what,
+  Result<std::vector<T>> all_gather(std::span<const int> members, const T& mine, SetupCall call,
                                     Deadline deadline) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(SetupBox::payload));
     std::vector<T> all(members.size());
-    const Status status = gather(members, &mine, all.data(), sizeof(T), what, deadline);
-    if (!status.ok()) {
-      revoke(members);
-      return status;
-    }
+    const Status status = gather(members, &mine, all.data(), sizeof(T), call, deadline);
+    if (!status.ok()) return status;
     return all;
   }
 
  private:
   Status gather(std::span<const int> members, const void* mine, void* all, size_t bytes,
-                const char* what, Deadline deadline);
-  Status gather_inside(std::span<const int> members, const void* mine, void* all, size_t bytes,
-                       const char* what, Deadline deadline);
-  void revoke(std::span<const int> members);
-  Status await(const Counter& counter, uint64_t target, int peer, const char* what,
+                SetupCall call, Deadline deadline);
+  Status post(int peer, const SetupOccasion& occasion, const void* mine, size_t bytes,
+              Deadline deadline);
+  Status take(int peer, const SetupOccasion& occasion, void* to, size_t bytes, Deadline deadline);
+  Status exchange(std::span<const int> members, const SetupOccasion& occasion, const void* mine,
+                  void* all, size_t bytes, Deadline deadline);
+  void revoke();
+  void pass_over_revoked();
+  void acknowledge(int peer);
+  Status await(const Counter& counter, uint64_t target, int peer, SetupCall call,
                Deadline deadline);
 
   Core& core_;
   std::vector<uint64_t> posted_;  // to each peer
   std::vector<uint64_t> taken_;   // from each peer
+  bool to_revoke_ = false;        // messages of the last call, which failed
 };
 
 }  // namespace tessera

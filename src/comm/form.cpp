@@ -166,7 +166,7 @@ Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
   std::vector<int> everyone(core.ranks);
   for (int rank = 0; rank < core.ranks; ++rank) everyone[rank] = rank;
   Greeting mine{reinterpret_cast<uint64_t>(&word), 0, usable_cores()};
-  Result<std::vector<Greeting>> all = exchange.all_gather(everyone, mine, "init", deadline);
+  Result<std::vector<Greeting>> all = exchange.all_gather(everyone, mine, SetupCall::kInit, deadline);
   if (!all.ok()) return all.status();
   struct Host {
     int number;
@@ -200,7 +200,7 @@ Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
       possible = cma::probe(core.peers[peer], all.value()[peer].probe_address);
   }
   mine.single_copy = possible ? 1 : 0;
-  all = exchange.all_gather(everyone, mine, "init", deadline);
+  all = exchange.all_gather(everyone, mine, SetupCall::kInit, deadline);
   if (!all.ok()) return all.status();
   core.single_copy = std::all_of(all.value().begin(), all.value().end(),
                                  [](const Greeting& g) { return g.single_copy != 0; });

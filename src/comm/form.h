@@ -21,7 +21,7 @@ Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOp
 // own rank is one. `exchange` is the parent's.
 class SetupExchange;
 Result<std::unique_ptr<Core>> form_child(Core& parent, SetupExchange& exchange,
-                                         const std::vector<int>& members, const char* what,
+                                         const std::vector<int>& members, SetupCall call,
                                          const CommOptions& options, Deadline deadline);
 
 }  // namespace tessera

@@ -54,7 +54,7 @@ Member child_member(const Member& in_parent, const ChildHello& hello) {
 }  // namespace
 
 Result<std::unique_ptr<Core>> form_child(Core& parent, SetupExchange& exchange,
-                                         const std::vector<int>& members, const char* what,
+                                         const std::vector<int>& members, SetupCall call,
                                          const CommOptions& options, Deadline deadline) {
   Result<std::unique_ptr<FdMailbox>> mailbox = FdMailbox::create();
   if (!mailbox.ok()) return mailbox.status();
@@ -73,7 +73,7 @@ Result<std::unique_ptr<Core>> form_child(Core& parent, SetupExchange& exchange,
   }
   std::vector<int> sorted = members;
   std::sort(sorted.begin(), sorted.end());
-  Result<std::vector<ChildHello>> all = exchange.all_gather(sorted, mine, what, deadline);
+  Result<std::vector<ChildHello>> all = exchange.all_gather(sorted, mine, call, deadline);
   if (!all.ok()) return all.status();
 
   membership.mailbox = std::move(mailbox).value();

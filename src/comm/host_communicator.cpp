@@ -114,7 +114,7 @@ Result<std::unique_ptr<Communicator>> HostCommunicator::split(int color, int key
   };
   const Deadline until = deadline();
   Result<std::vector<Wish>> wishes =
-      exchange_.all_gather(everyone(), Wish{color, key}, "split", until);
+      exchange_.all_gather(everyone(), Wish{color, key}, SetupCall::kSplit, until);
   if (!wishes.ok()) return wishes.status();
   if (color < 0) return std::unique_ptr<Communicator>();
   std::vector<int> members;
@@ -123,7 +123,7 @@ Result<std::unique_ptr<Communicator>> HostCommunicator::split(int color, int key
   }
   std::stable_sort(members.begin(), members.end(),
                    [&](int a, int b) { return wishes.value()[a].key < wishes.value()[b].key; });
-  return wrap(form_child(*core_, exchange_, members, "split", options, until), options);
+  return wrap(form_child(*core_, exchange_, members, SetupCall::kForm, options, until), options);
 }
 
 Result<std::unique_ptr<Communicator>> HostCommunicator::shrink(std::span<const int> excluded,
@@ -132,7 +132,7 @@ Result<std::unique_ptr<Communicator>> HostCommunicator::shrink(std::span<const i
   for (int rank : everyone()) {
     if (!std::binary_search(excluded.begin(), excluded.end(), rank)) members.push_back(rank);
   }
-  return wrap(form_child(*core_, exchange_, members, "shrink", options, deadline()), options);
+  return wrap(form_child(*core_, exchange_, members, SetupCall::kShrink, options, deadline()), options);
 }
 
 Status HostCommunicator::finalize() {
@@ -145,7 +145,7 @@ Status HostCommunicator::finalize() {
   core_->ring_all();
   const uint64_t mine = collective_.fingerprint();
   Result<std::vector<uint64_t>> all =
-      exchange_.all_gather(everyone(), mine, "finalize", deadline());
+      exchange_.all_gather(everyone(), mine, SetupCall::kFinalize, deadline());
   if (!all.ok()) return core_->health->raise(all.status());
   // A disagreement of the last calls that nobody noticed because nobody waited.
   const bool agreed = std::all_of(all.value().begin(), all.value().end(),
@@ -161,7 +161,7 @@ Status HostCommunicator::register_window(void* pointer, size_t bytes, uint64_t* 
   const Deadline until = deadline();
   const Offer mine{sharing_.note(pointer, bytes), bytes};
   Result<std::vector<Offer>> all =
-      exchange_.all_gather(everyone(), mine, "window registration", until);
+      exchange_.all_gather(everyone(), mine, SetupCall::kWindow, until);
   if (!all.ok()) return core_->health->raise(all.status());
   std::vector<bool> given(all.value().size()), taken(all.value().size());
   given[core_->rank] = taken[core_->rank] = true;

@@ -88,13 +88,35 @@ struct alignas(kCacheLine) RankArea {
   alignas(kCacheLine) ProcessorMark processor;
 };
 
+// Set-up calls (exchange.h).
+enum class SetupCall : uint32_t {
+  kInit,
+  kSplit,
+  kForm,
+  kShrink,
+  kFinalize,
+  kWindow,
+  kFused,
+  kFusedRoom,
+  kFusedRoomMade
+};
+
+// Which call a set-up message belongs to.
+struct SetupOccasion {
+  SetupCall call;
+  uint32_t members;  // how many
+  uint64_t which;    // hash of the members' ranks
+
+  bool operator==(const SetupOccasion&) const = default;
+};
+
 // Set-up messages (exchange.h) from one rank to another: one in flight.
 struct alignas(kCacheLine) SetupBox {
   PaddedCounter posted;   // by the sender
   PaddedCounter taken;    // by the receiver
   PaddedCounter revoked;  // by the sender: number of its last message that no longer counts
-  uint64_t occasion;      // which set-up call it belongs to
-  std::array<std::byte, 376> payload;
+  SetupOccasion occasion;
+  std::array<std::byte, 368> payload;
 };
 
 struct alignas(kCacheLine) PairArea {

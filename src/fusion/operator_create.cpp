@@ -55,7 +55,6 @@ bool all_offer_the_same(const std::vector<Offer>& offers) {
 // Scraps plans that all ranks have given back. All ranks are here: they lend alike, and lack room
 // alike.
 Status make_room(HostCommunicator& comm, const FusedDescription& d) {
-  constexpr const char* kWhat = "making room for a fused operator";
   struct Spares {
     std::array<uint64_t, 32> serials{};
   };
@@ -64,7 +63,7 @@ Status make_room(HostCommunicator& comm, const FusedDescription& d) {
   const std::vector<uint64_t> own = comm.plans().spares(mine.serials.size());
   std::copy(own.begin(), own.end(), mine.serials.begin());
   Result<std::vector<Spares>> all =
-      comm.exchange().all_gather(comm.everyone(), mine, kWhat, comm.deadline());
+      comm.exchange().all_gather(comm.everyone(), mine, SetupCall::kFusedRoom, comm.deadline());
   if (!all.ok()) return core.health->raise(all.status());
   int scrapped = 0;
   for (const uint64_t serial : own) {
@@ -78,8 +77,8 @@ Status make_room(HostCommunicator& comm, const FusedDescription& d) {
     ++scrapped;
   }
   // Nobody writes into a region before its owner has cleared it.
-  Result<std::vector<int>> cleared =
-      comm.exchange().all_gather(comm.everyone(), scrapped, kWhat, comm.deadline());
+  Result<std::vector<int>> cleared = comm.exchange().all_gather(
+      comm.everyone(), scrapped, SetupCall::kFusedRoomMade, comm.deadline());
   if (!cleared.ok()) return core.health->raise(cleared.status());
   if (scrapped > 0) return {};
   return Status::error(Code::kSystem,
@@ -101,8 +100,8 @@ Result<std::unique_ptr<FusedOperator>> FusedOperator::create(HostCommunicator& c
   Offer mine{d, linked == nullptr ? 0 : linked->serial, linked == nullptr ? 0 : linked->next_pass};
   if (!description.ok())  // the others learn of it
     description.status().message().copy(mine.refused.data(), mine.refused.size() - 1);
-  Result<std::vector<Offer>> offers = comm.exchange().all_gather(
-      comm.everyone(), mine, "creating a fused operator", comm.deadline());
+  Result<std::vector<Offer>> offers =
+      comm.exchange().all_gather(comm.everyone(), mine, SetupCall::kFused, comm.deadline());
   if (!description.ok()) {
     return Status(
         description.status().code(),

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <mutex>
 
 #include "comm/processes.h"
@@ -167,6 +168,48 @@ TEST(Faults, AFailedSplitLeavesNothingBehindThatALaterSetUpCallCouldTake) {
       ASSERT_TRUE(run(*pair.value(), call).ok());
       EXPECT_EQ(sum[0], 0b011);
     }
+  });
+}
+
+// A rank that has given up a call may be in the next one before its peers have noticed.
+TEST(Faults, AShrinkIsNotMissedByARankThatIsStillInASplit) {
+  std::barrier<> over(3);
+  run_ranks(3, quick_options(20'000), [&](Communicator& comm) {
+    const std::vector<int> excluded = {2};
+    if (comm.rank() == 1) {
+      const auto split = comm.split(0, 0, comm.options());
+      EXPECT_EQ(split.status().code(), Code::kInvalidUsage);
+      EXPECT_THAT(split.status().message(),
+                  HasSubstr("rank 1: split of 3 ranks: rank 0 is in another call, shrink of 2"));
+    }
+    if (comm.rank() != 2) {
+      const auto pair = comm.shrink(excluded, comm.options());
+      EXPECT_TRUE(pair.ok()) << pair.status().message();
+    }
+    over.arrive_and_wait();
+  });
+}
+
+TEST(Faults, AfterASplitThatFailedForTheFirstRankTheOthersShrink) {
+  run_ranks(4, quick_options(20'000), [&](Communicator& comm) {
+    if (comm.rank() == 0) return;
+    EXPECT_FALSE(comm.split(0, 0, comm.options()).ok());
+    const std::vector<int> excluded = {0};
+    const auto rest = comm.shrink(excluded, comm.options());
+    EXPECT_TRUE(rest.ok()) << rest.status().message();
+  });
+}
+
+TEST(Faults, RanksInDifferentSetUpCallsAllFailAtOnceAndNameTheCalls) {
+  std::barrier<> over(2);
+  run_ranks(2, quick_options(20'000), [&](Communicator& comm) {
+    if (comm.rank() == 0) {
+      const auto split = comm.split(0, 0, comm.options());
+      EXPECT_THAT(split.status().message(), HasSubstr("rank 1 is in another call, finalize"));
+    } else {
+      EXPECT_THAT(comm.finalize().message(), HasSubstr("rank 0 is in another call, split"));
+    }
+    over.arrive_and_wait();
   });
 }
 
