@@ -166,7 +166,8 @@ Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
   std::vector<int> everyone(core.ranks);
   for (int rank = 0; rank < core.ranks; ++rank) everyone[rank] = rank;
   Greeting mine{reinterpret_cast<uint64_t>(&word), 0, usable_cores()};
-  Result<std::vector<Greeting>> all = exchange.all_gather(everyone, mine, SetupCall::kInit, deadline);
+  Result<std::vector<Greeting>> all =
+      exchange.all_gather(everyone, mine, SetupCall::kInit, deadline);
   if (!all.ok()) return all.status();
   struct Host {
     int number;

@@ -132,7 +132,8 @@ Result<std::unique_ptr<Communicator>> HostCommunicator::shrink(std::span<const i
   for (int rank : everyone()) {
     if (!std::binary_search(excluded.begin(), excluded.end(), rank)) members.push_back(rank);
   }
-  return wrap(form_child(*core_, exchange_, members, SetupCall::kShrink, options, deadline()), options);
+  return wrap(form_child(*core_, exchange_, members, SetupCall::kShrink, options, deadline()),
+              options);
 }
 
 Status HostCommunicator::finalize() {
