@@ -60,9 +60,8 @@ class Faults : public MultihostTest {
       EXPECT_FALSE(ending.hung) << "rank " << rank;
       EXPECT_FALSE(ending.killed) << "rank " << rank;
       EXPECT_LE(ending.after, within) << "rank " << rank << ": " << ending.text;
-      const bool names = std::any_of(named.begin(), named.end(), [&](int who) {
-        return ending.text.find("rank " + std::to_string(who)) != std::string::npos;
-      });
+      const bool names = std::any_of(named.begin(), named.end(),
+                                     [&](int who) { return names_rank(ending.text, who); });
       EXPECT_TRUE(names) << "rank " << rank << ": \"" << ending.text << '"';
     }
     endings_ = endings;

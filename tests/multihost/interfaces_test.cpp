@@ -121,6 +121,7 @@ TEST_F(WrongSettings, AnInterfaceThatLeadsNowhereIsNamedToBothSides) {
       "link add aaa index 10 type veth peer name bbb index 11\naddr add 10.9.0.1/24 dev aaa\nlink "
       "set aaa up\n"
       "link set bbb up\n");
+  network.host(1).await_carrier("aaa");
   const std::vector<Ending> endings = endings_with("=aaa", network);
   EXPECT_THAT(endings[0].text, AllOf(HasSubstr("rank 1"), HasSubstr("10.9.0.1")));
   EXPECT_THAT(endings[1].text, HasSubstr("rank 0"));

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+#include <string>
 #include <vector>
 
 #include "comm/ranks.h"
@@ -20,6 +22,12 @@ class MultihostTest : public testing::Test {
     if (!obstacle.empty()) GTEST_SKIP() << obstacle;
   }
 };
+
+// "rank 2", or one of "ranks 1, 2".
+inline bool names_rank(const std::string& text, int rank) {
+  return std::regex_search(text,
+                           std::regex("\\branks? ([0-9]+, )*" + std::to_string(rank) + "\\b"));
+}
 
 inline void expect_all_well(Job& job, std::chrono::seconds at_most) {
   const std::vector<Ending> endings = job.endings(at_most);
