@@ -1,5 +1,7 @@
 #include "comm/exchange.h"
 
+#include <fmt/format.h>
+
 #include "base/hash.h"
 #include "comm/sleep.h"
 
@@ -151,9 +153,23 @@ void SetupExchange::pass_over_revoked() {
   }
 }
 
+// A peer may have left because of another's death, which this rank has not seen yet.
+Status SetupExchange::gone(int peer, bool dead, SetupCall call) {
+  Health& health = *core_.health;
+  const std::string* lost = dead ? health.connection_lost(peer) : nullptr;
+  std::string why = lost != nullptr ? *lost
+                    : dead          ? fmt::format("the process of rank {} has ended", peer)
+                                    : fmt::format("rank {} has destroyed its communicator", peer);
+  const Status before = health.status();
+  if (!before.ok()) why += "; before that: " + before.message();
+  const Status status =
+      Status::error(Code::kRemote, "{}: {}: {}", health.who(), to_text(call), why);
+  if (dead) health.raise(status);
+  return status;
+}
+
 Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, SetupCall call,
                             Deadline deadline) {
-  const char* what = to_text(call);
   const Core* const own[] = {&core_};
   Idle idle(core_.yields);
   core_.progress();
@@ -174,23 +190,14 @@ Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, S
     const bool dead = core_.health->peer_dead(peer);
     const bool left = core_.view.rank(peer).left.raised();
     if (counter.reached(target)) return {};
-    if (const std::string* why = dead ? core_.health->connection_lost(peer) : nullptr)
-      return Status::error(Code::kRemote, "{}: {}: {}", core_.health->who(), what, *why);
-    if (dead) {
-      return Status::error(Code::kRemote, "{}: {}: the process of rank {} has ended",
-                           core_.health->who(), what, peer);
-    }
-    if (left) {
-      return Status::error(Code::kRemote, "{}: {}: rank {} has destroyed its communicator",
-                           core_.health->who(), what, peer);
-    }
+    if (dead || left) return gone(peer, dead, call);
     if (core_.health->aborted()) return core_.health->status();
     if (deadline.passed()) {
       return Status::error(Code::kTimeout,
                            "{}: {}: rank {} has not joined in within the deadline "
                            "(TESSERA_TIMEOUT_MS); every rank must "
                            "make this call",
-                           core_.health->who(), what, peer);
+                           core_.health->who(), to_text(call), peer);
     }
   }
   return {};

@@ -60,6 +60,7 @@ class SetupExchange {
   void revoke();
   void pass_over_revoked();
   void acknowledge(int peer);
+  Status gone(int peer, bool dead, SetupCall call);
   Status await(const Counter& counter, uint64_t target, int peer, SetupCall call,
                Deadline deadline);
 

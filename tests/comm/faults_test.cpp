@@ -11,6 +11,7 @@
 namespace tessera::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 // Runs `call_of(rank)` on every rank; all must end with `code` and a text that holds all of
@@ -187,6 +188,21 @@ TEST(Faults, AShrinkIsNotMissedByARankThatIsStillInASplit) {
       EXPECT_TRUE(pair.ok()) << pair.status().message();
     }
     over.arrive_and_wait();
+  });
+}
+
+TEST(Faults, WhoLeftBecauseAnotherWasMissingIsNamedTogetherWithThatOne) {
+  run_ranks(3, quick_options(20'000), [&](Communicator& comm) {
+    std::vector<float> in(100), out(100);
+    if (comm.rank() == 1) {
+      EXPECT_FALSE(run(comm, all_reduce(in.data(), out.data(), 100)).ok());
+    }
+    if (comm.rank() != 0) return;
+    const std::vector<int> excluded = {2};
+    const auto rest = comm.shrink(excluded, comm.options());
+    EXPECT_THAT(rest.status().message(),
+                AllOf(HasSubstr("rank 1 has destroyed its communicator; before that: rank 1: "),
+                      HasSubstr("rank 2")));
   });
 }
 
