@@ -190,7 +190,7 @@ TEST_P(LostRail, IsDoneWithoutAndOnlyTheLossOfBothEndsTheJob) {
   ASSERT_TRUE(goes_on());
   lose(1);
   job_->mark();
-  expect_told({}, {0, 1, 2, 3}, milliseconds(12'000));
+  expect_told({}, {0, 1, 2, 3}, milliseconds(15'000));
 }
 
 INSTANTIATE_TEST_SUITE_P(How, LostRail, testing::Bool(), [](const auto& info) {
@@ -202,6 +202,18 @@ TEST_F(Faults, ARailThatComesAndGoesIsDoneWithout) {
   network_->unplug(0, 1);
   ASSERT_TRUE(goes_on());
   network_->plug(0, 1);
+  ASSERT_TRUE(goes_on());
+  expect_to_end_well();
+}
+
+// Longer than one of two rails would be waited for.
+TEST_F(Faults, TheLastRailMayBeDownForAMoment) {
+  start({0, 1}, 20'000, 2);
+  network_->unplug(0, 1);
+  ASSERT_TRUE(goes_on());
+  network_->silence(0, 0);
+  ::usleep(5'000'000);
+  network_->unsilence(0, 0);
   ASSERT_TRUE(goes_on());
   expect_to_end_well();
 }

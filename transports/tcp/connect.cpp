@@ -174,8 +174,9 @@ Status Connector::too_late() const {
 
 void Connector::prepare(Link& link, bool one_of_several) const {
   const auto timeout = std::chrono::duration_cast<std::chrono::seconds>(config_.timeout);
-  link.silence_limit = std::clamp(static_cast<int>(std::min<int64_t>(timeout.count(), kMaxSilence)),
-                                  1, one_of_several ? kMaxSilenceOfOneOfSeveral : kMaxSilence);
+  link.patience = static_cast<int>(std::clamp<int64_t>(timeout.count(), 1, kMaxSilence));
+  link.silence_limit =
+      one_of_several ? std::min(link.patience, kMaxSilenceOfOneOfSeveral) : link.patience;
   const auto set = [&](int level, int option, int value) {
     ::setsockopt(link.fd.get(), level, option, &value, sizeof value);
   };
@@ -184,7 +185,7 @@ void Connector::prepare(Link& link, bool one_of_several) const {
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 1);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 1);
-  set(IPPROTO_TCP, TCP_KEEPCNT, link.silence_limit);
+  set(IPPROTO_TCP, TCP_KEEPCNT, link.patience);
 }
 
 std::vector<Connection> Connector::take_connections() {

@@ -1,6 +1,8 @@
 #include "transports/tcp/farewell.h"
 
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -15,14 +17,20 @@ namespace {
 
 constexpr std::chrono::milliseconds kNap{1};
 
-// What has come is dropped. False: the connection is broken.
-bool drop_unread(int fd) {
+void drop_unread(int fd) {
   std::byte unread[16384];
   for (;;) {
     const ssize_t n = ::recv(fd, unread, sizeof unread, MSG_DONTWAIT);
-    if (n > 0 || (n < 0 && errno == EINTR)) continue;
-    return n == 0 || errno == EAGAIN || errno == EWOULDBLOCK;
+    if (n == 0 || (n < 0 && errno != EINTR)) return;
   }
+}
+
+// Also by a reset, which recv() does not tell once the peer has ended its side.
+bool broken(int fd) {
+  tcp_info info = {};
+  socklen_t bytes = sizeof info;
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
+         info.tcpi_state == TCP_CLOSE;
 }
 
 // The peer's host has acknowledged all bytes. That it has ended its side says nothing of them. The
@@ -43,7 +51,10 @@ void say_farewell(std::span<Link* const> links) {
   }
   const Deadline deadline = Deadline::after(kLongestFarewell);
   for (;;) {
-    std::erase_if(open, [](int fd) { return !drop_unread(fd) || all_taken(fd); });
+    std::erase_if(open, [](int fd) {
+      drop_unread(fd);
+      return all_taken(fd) || broken(fd);
+    });
     if (open.empty() || deadline.passed()) break;
     std::this_thread::sleep_for(kNap);
   }

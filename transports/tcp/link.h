@@ -24,6 +24,7 @@ struct Link {
   bool blocked = false;    // the kernel takes no more until the peer reads
   int silent_seconds = 0;  // without any sign of life while one was due
   int silence_limit = 10;  // then it counts as dead
+  int patience = 10;       // the same once it has no other rail beside it
   std::string failure;     // why sending failed; what has come is still read
 };
 

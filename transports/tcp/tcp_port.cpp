@@ -155,8 +155,18 @@ void TcpPort::lost(Link& link, const std::string& why) {
   log::warn(own_, "tcp: lost the connection {} to {}: {}; going on over the others", route, name_,
             link.failure);
   first_ = first_alive();
+  be_patient();
   told_ = 0;  // an acknowledgement may have been lost with the socket
   send_again(link);
+}
+
+// With one rail left there is no other way: a link that is down for a moment is worth waiting for.
+void TcpPort::be_patient() {
+  const auto elsewhere = [&](const auto& link) {
+    return link->alive && link->rail != first_->rail;
+  };
+  if (std::any_of(sockets_.begin(), sockets_.end(), elsewhere)) return;
+  for (const auto& link : sockets_) link->silence_limit = link->patience;
 }
 
 void TcpPort::send_again(const Link& dead) {

@@ -59,6 +59,7 @@ class TcpPort final : public Port, public FrameSink {
   Link* first_alive() const;
   Link* least_busy();
   bool drop_acknowledged(uint64_t number);
+  void be_patient();
   void send_again(const Link& dead);
   void close(const Status& why);
 
