@@ -14,8 +14,8 @@
 //   void publish_value(member, Counter&, value)              the same by its only adder
 //   void publish_slot(member, SlotHeader*, value, fingerprint)   and with the slot's fingerprint
 //   Place place(void*)                     an operand in mapped memory
-//   void expect(slot), expect_next(slot)   hints: the slot will be read when its counter is raised;
-//                                          it is the next pass's
+//   void expect(slot)                      hint: the slot will be read when its counter is raised
+//   void own_next(member, slot)            hint: this rank will write it in the next pass
 //   void* small_or_data(SlotHeader*, bytes)
 //   places(), raw(), members()             arrays for the operands of one chunk (see Operands)
 //   bool combine(const Operands&)          moves or reduces one chunk; false: failed, the space
@@ -154,6 +154,9 @@ class Interpreter {
   TESSERA_ANY_DEVICE Slot* slot(uint16_t member, uint32_t index, const Pass& pass) const {
     return slot_at(member, pass.slots + index * program_.slot_stride);
   }
+  TESSERA_ANY_DEVICE Slot* next_slot(const SignalCode& code, const Pass& pass) const {
+    return slot_at(code.rank, pass.slots_of_next + code.counter * program_.slot_stride);
+  }
   TESSERA_ANY_DEVICE Slot* slot_at(uint16_t member, size_t offset) const {
     return reinterpret_cast<Slot*>(run_.regions[member] + offset);
   }
@@ -172,8 +175,6 @@ class Interpreter {
       if (wait.embedded) {
         if (slot(program_.rank, wait.counter, pass)->fingerprint != run_.fingerprint)
           return Progress::kMismatch;
-        space_.expect_next(
-            slot_at(program_.rank, pass.slots_of_next + wait.counter * program_.slot_stride));
       }
     }
     return Progress::kDone;
@@ -194,6 +195,7 @@ class Interpreter {
       if (code.embedded) {
         space_.publish_slot(code.rank, slot(code.rank, code.counter, pass), pass.use,
                             run_.fingerprint);
+        if (program_.depth > 1) space_.own_next(code.rank, next_slot(code, pass));
       } else if (code.per_pass != 0) {
         if ((pass.number + 1) & (code.period - 1)) continue;
         space_.publish_value(code.rank, counter(code.rank, code.counter),
