@@ -3,6 +3,7 @@
 // Thread safety: one thread at a time. Buffers are allocated when the space is made, none later.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -76,14 +77,20 @@ class HostSpace {
   void pause() const { tessera::pause(); }
   // The slot's data will be read as soon as its counter is raised: have its first lines come along
   // with the counter's.
-  void expect(const SlotHeader* slot) const {
+  void expect(const SlotHeader* slot, size_t bytes) const {
+    if (bytes <= kSmallData) return;
     __builtin_prefetch(slot + 1);
     __builtin_prefetch(slot + 2);
   }
-  // The slot's line moves here while this rank does other things: fetching it is half of what a
-  // small put costs.
-  void own_next(uint16_t member, SlotHeader* slot) const {
-    if (!has_port(member)) own_soon(slot);
+  // The slot's first lines move here while this rank does other things: fetching them is half of
+  // what a small put costs.
+  void own_next(uint16_t member, SlotHeader* slot, size_t bytes) const {
+    constexpr size_t kDataLines = 4;
+    if (has_port(member)) return;
+    own_soon(slot);
+    if (bytes <= kSmallData) return;
+    const size_t lines = std::min((bytes + kCacheLine - 1) / kCacheLine, kDataLines);
+    for (size_t i = 1; i <= lines; ++i) own_soon(slot + i);
   }
   Place place(void* pointer) const { return {reinterpret_cast<uintptr_t>(pointer), 0}; }
   void* small_or_data(SlotHeader* slot, size_t bytes) const { return slot_data(slot, bytes); }

@@ -14,8 +14,8 @@
 //   void publish_value(member, Counter&, value)              the same by its only adder
 //   void publish_slot(member, SlotHeader*, value, fingerprint)   and with the slot's fingerprint
 //   Place place(void*)                     an operand in mapped memory
-//   void expect(slot)                      hint: the slot will be read when its counter is raised
-//   void own_next(member, slot)            hint: this rank will write it in the next pass
+//   void expect(slot, bytes)               hint: the slot will be read when its counter is raised
+//   void own_next(member, slot, bytes)     hint: this rank will write it in the next pass
 //   void* small_or_data(SlotHeader*, bytes)
 //   places(), raw(), members()             arrays for the operands of one chunk (see Operands)
 //   bool combine(const Operands&)          moves or reduces one chunk; false: failed, the space
@@ -154,6 +154,8 @@ class Interpreter {
   TESSERA_ANY_DEVICE Slot* slot(uint16_t member, uint32_t index, const Pass& pass) const {
     return slot_at(member, pass.slots + index * program_.slot_stride);
   }
+  // Of a block, in one pass: a slot gets so much at most.
+  TESSERA_ANY_DEVICE size_t slice_bytes() const { return run_.slice_elements * run_.element_bytes; }
   TESSERA_ANY_DEVICE Slot* next_slot(const SignalCode& code, const Pass& pass) const {
     return slot_at(code.rank, pass.slots_of_next + code.counter * program_.slot_stride);
   }
@@ -169,7 +171,7 @@ class Interpreter {
       const Counter& awaited = waited(wait, pass, target);
       for (int left = spins; !met(wait, step.first_wait + at.wait, awaited, target); --left) {
         if (left <= 0) return Progress::kBlocked;
-        if (wait.embedded) space_.expect(slot(program_.rank, wait.counter, pass));
+        if (wait.embedded) space_.expect(slot(program_.rank, wait.counter, pass), slice_bytes());
         space_.pause();
       }
       if (wait.embedded) {
@@ -195,7 +197,7 @@ class Interpreter {
       if (code.embedded) {
         space_.publish_slot(code.rank, slot(code.rank, code.counter, pass), pass.use,
                             run_.fingerprint);
-        if (program_.depth > 1) space_.own_next(code.rank, next_slot(code, pass));
+        if (program_.depth > 1) space_.own_next(code.rank, next_slot(code, pass), slice_bytes());
       } else if (code.per_pass != 0) {
         if ((pass.number + 1) & (code.period - 1)) continue;
         space_.publish_value(code.rank, counter(code.rank, code.counter),

@@ -25,7 +25,7 @@ struct alignas(kCacheLine) SlotHeader {
 };
 static_assert(sizeof(SlotHeader) == kCacheLine);
 
-// A hint that the calling thread will write the slot's header: takes its cache line away from others.
+// A hint that the calling thread will write the cache line: takes it away from others.
 inline void own_soon(SlotHeader* slot) {
 #if defined(__x86_64__)
   // The builtin makes this instruction only for newer processors; older ones take it for none.

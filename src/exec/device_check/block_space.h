@@ -70,8 +70,8 @@ class BlockSpace {
     return value;
   }
 
-  __device__ void expect(const SlotHeader*) const {}
-  __device__ void own_next(uint16_t, SlotHeader*) const {}
+  __device__ void expect(const SlotHeader*, size_t) const {}
+  __device__ void own_next(uint16_t, SlotHeader*, size_t) const {}
   __device__ void pause() const {}
   __device__ Place place(void* pointer) const { return static_cast<Place>(pointer); }
   __device__ void* small_or_data(BlockSlot* slot, size_t bytes) const {
