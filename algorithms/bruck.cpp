@@ -25,7 +25,7 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "bruck";
+constexpr const char* kBruckName = "bruck";
 
 // One round of the all-gather: `count` blocks from each rank's own on go to the rank `distance`
 // before it.
@@ -57,8 +57,8 @@ void all_gather_round(PlanBuilder& plan, Exchange& exchange, int n, int distance
 
 Plan bruck_all_gather(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kAllGather, params);
-  PlanBuilder plan(kName, Collective::kAllGather, n, -1, 1, params.scratch_depth);
+  if (n == 1) return alone(kBruckName, Collective::kAllGather, params);
+  PlanBuilder plan(kBruckName, Collective::kAllGather, n, -1, 1, params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
   for (int distance = 1; distance < n; distance *= 2) {
     all_gather_round(plan, exchange, n, distance, std::min(distance, n - distance));
@@ -68,8 +68,8 @@ Plan bruck_all_gather(const AlgorithmParams& params) {
 
 Plan bruck_all_to_all(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kAllToAll, params);
-  PlanBuilder plan(kName, Collective::kAllToAll, n, -1, 1, params.scratch_depth);
+  if (n == 1) return alone(kBruckName, Collective::kAllToAll, params);
+  PlanBuilder plan(kBruckName, Collective::kAllToAll, n, -1, 1, params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
 
   // at[r][j]: the slot where the block that has `j` to go from its source rests at rank r; none

@@ -16,7 +16,7 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "ring";
+constexpr const char* kChainName = "ring";
 
 // [i][c]: the slot for chunk c at position i + 1 of the chain, which starts at rank `head`.
 std::vector<std::vector<Slot>> make_links(Exchange& exchange, const AlgorithmParams& params,
@@ -34,8 +34,8 @@ std::vector<std::vector<Slot>> make_links(Exchange& exchange, const AlgorithmPar
 
 Plan chain_broadcast(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kBroadcast, params);
-  PlanBuilder plan(kName, Collective::kBroadcast, n, params.root, params.chunks,
+  if (n == 1) return alone(kChainName, Collective::kBroadcast, params);
+  PlanBuilder plan(kChainName, Collective::kBroadcast, n, params.root, params.chunks,
                    params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
   const std::vector<std::vector<Slot>> links = make_links(exchange, params, params.root);
@@ -55,8 +55,9 @@ Plan chain_broadcast(const AlgorithmParams& params) {
 
 Plan chain_reduce(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kReduce, params);
-  PlanBuilder plan(kName, Collective::kReduce, n, params.root, params.chunks, params.scratch_depth);
+  if (n == 1) return alone(kChainName, Collective::kReduce, params);
+  PlanBuilder plan(kChainName, Collective::kReduce, n, params.root, params.chunks,
+                   params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
   const std::vector<std::vector<Slot>> links = make_links(exchange, params, params.root + 1);
   for (int i = 0; i < n; ++i) {

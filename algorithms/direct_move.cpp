@@ -24,7 +24,7 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "direct";
+constexpr const char* kDirectMoveName = "direct";
 constexpr const char* kGetName = "direct-get";
 
 // Root and peers touch each other's buffers.
@@ -40,8 +40,8 @@ void allow_with_root(Visits& visits, int root, int n) {
 
 Plan direct_all_gather(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kAllGather, params);
-  PlanBuilder plan(kName, Collective::kAllGather, n, -1, 1, 1);
+  if (n == 1) return alone(kDirectMoveName, Collective::kAllGather, params);
+  PlanBuilder plan(kDirectMoveName, Collective::kAllGather, n, -1, 1, 1);
   Visits visits(plan, n);
   visits.allow_all();
   visits.enter();
@@ -60,8 +60,8 @@ Plan direct_all_gather(const AlgorithmParams& params) {
 
 Plan direct_all_to_all(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kAllToAll, params);
-  PlanBuilder plan(kName, Collective::kAllToAll, n, -1, 1, 1);
+  if (n == 1) return alone(kDirectMoveName, Collective::kAllToAll, params);
+  PlanBuilder plan(kDirectMoveName, Collective::kAllToAll, n, -1, 1, 1);
   Visits visits(plan, n);
   visits.allow_all();
   visits.enter();
@@ -82,8 +82,8 @@ Plan direct_all_to_all(const AlgorithmParams& params) {
 Plan direct_broadcast(const AlgorithmParams& params) {
   const int n = params.ranks;
   const int root = params.root;
-  if (n == 1) return alone(kName, Collective::kBroadcast, params);
-  PlanBuilder plan(kName, Collective::kBroadcast, n, root, n, 1);
+  if (n == 1) return alone(kDirectMoveName, Collective::kBroadcast, params);
+  PlanBuilder plan(kDirectMoveName, Collective::kBroadcast, n, root, n, 1);
   Visits visits(plan, n);
   allow_with_root(visits, root, n);
   visits.enter();
@@ -145,8 +145,8 @@ void share_move(PlanBuilder& plan, Visits& visits, int root, int peer, Ref dst, 
 Plan direct_gather(const AlgorithmParams& params) {
   const int n = params.ranks;
   const int root = params.root;
-  if (n == 1) return alone(kName, Collective::kGather, params);
-  PlanBuilder plan(kName, Collective::kGather, n, root, n, 1);
+  if (n == 1) return alone(kDirectMoveName, Collective::kGather, params);
+  PlanBuilder plan(kDirectMoveName, Collective::kGather, n, root, n, 1);
   Visits visits(plan, n);
   allow_with_root(visits, root, n);
   visits.enter();
@@ -162,8 +162,8 @@ Plan direct_gather(const AlgorithmParams& params) {
 Plan direct_scatter(const AlgorithmParams& params) {
   const int n = params.ranks;
   const int root = params.root;
-  if (n == 1) return alone(kName, Collective::kScatter, params);
-  PlanBuilder plan(kName, Collective::kScatter, n, root, n, 1);
+  if (n == 1) return alone(kDirectMoveName, Collective::kScatter, params);
+  PlanBuilder plan(kDirectMoveName, Collective::kScatter, n, root, n, 1);
   Visits visits(plan, n);
   allow_with_root(visits, root, n);
   visits.enter();

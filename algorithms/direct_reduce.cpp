@@ -24,7 +24,7 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "direct";
+constexpr const char* kDirectReduceName = "direct";
 
 // Every rank r reduces piece r (a chunk, or a block) of all inputs into dsts(r).
 template <class Dsts>
@@ -48,8 +48,8 @@ void reduce_pieces(PlanBuilder& plan, int n, bool blocks, Dsts dsts) {
 
 Plan direct_all_reduce(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kAllReduce, params);
-  PlanBuilder plan(kName, Collective::kAllReduce, n, -1, n, 1);
+  if (n == 1) return alone(kDirectReduceName, Collective::kAllReduce, params);
+  PlanBuilder plan(kDirectReduceName, Collective::kAllReduce, n, -1, n, 1);
   reduce_pieces(plan, n, false, [&](int rank) {
     std::vector<Ref> dsts;
     for (int s = 0; s < n; ++s) dsts.push_back(output((rank + s) % n, rank));
@@ -60,16 +60,16 @@ Plan direct_all_reduce(const AlgorithmParams& params) {
 
 Plan direct_reduce_scatter(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kReduceScatter, params);
-  PlanBuilder plan(kName, Collective::kReduceScatter, n, -1, 1, 1);
+  if (n == 1) return alone(kDirectReduceName, Collective::kReduceScatter, params);
+  PlanBuilder plan(kDirectReduceName, Collective::kReduceScatter, n, -1, 1, 1);
   reduce_pieces(plan, n, true, [](int rank) { return std::vector<Ref>{output(rank, 0)}; });
   return std::move(plan).build();
 }
 
 Plan direct_reduce(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kReduce, params);
-  PlanBuilder plan(kName, Collective::kReduce, n, params.root, n, 1);
+  if (n == 1) return alone(kDirectReduceName, Collective::kReduce, params);
+  PlanBuilder plan(kDirectReduceName, Collective::kReduce, n, params.root, n, 1);
   reduce_pieces(plan, n, false,
                 [&](int rank) { return std::vector<Ref>{output(params.root, rank)}; });
   return std::move(plan).build();

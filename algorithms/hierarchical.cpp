@@ -27,21 +27,21 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "hierarchical";
+constexpr const char* kHierarchicalName = "hierarchical";
 constexpr HostShape kExchange{star_of_hosts, star_of_hosts};
 
 }  // namespace
 
 Plan hierarchical_all_reduce(const AlgorithmParams& params) {
-  return all_reduce_over(kName, kExchange, params);
+  return all_reduce_over(kHierarchicalName, kExchange, params);
 }
 
 Plan hierarchical_all_gather(const AlgorithmParams& params) {
-  return all_gather_over(kName, kExchange, params);
+  return all_gather_over(kHierarchicalName, kExchange, params);
 }
 
 Plan hierarchical_reduce_scatter(const AlgorithmParams& params) {
-  return reduce_scatter_over(kName, kExchange, params);
+  return reduce_scatter_over(kHierarchicalName, kExchange, params);
 }
 
 }  // namespace tessera

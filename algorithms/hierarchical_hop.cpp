@@ -31,7 +31,7 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "hierarchical-hop";
+constexpr const char* kHierarchicalHopName = "hierarchical-hop";
 
 struct Hops {
   std::vector<Slot> up, down;             // by rank that is no leader
@@ -122,9 +122,9 @@ std::vector<int> barrier_round(PlanBuilder& plan, const Hosts& hosts, int distan
 
 Plan hierarchical_hop_all_reduce(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kAllReduce, params);
+  if (n == 1) return alone(kHierarchicalHopName, Collective::kAllReduce, params);
   const Hosts hosts = hosts_of(params);
-  PlanBuilder plan(kName, Collective::kAllReduce, n, -1, 1, params.scratch_depth);
+  PlanBuilder plan(kHierarchicalHopName, Collective::kAllReduce, n, -1, 1, params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
   const Hops hops = make_hops(exchange, hosts);
   for (int rank = 0; rank < n; ++rank) {
@@ -141,11 +141,11 @@ Plan hierarchical_hop_all_reduce(const AlgorithmParams& params) {
 }
 
 Plan hierarchical_hop_broadcast(const AlgorithmParams& params) {
-  return broadcast_over(kName, star_of_hosts, 1, params);
+  return broadcast_over(kHierarchicalHopName, star_of_hosts, 1, params);
 }
 
 Plan hierarchical_hop_reduce(const AlgorithmParams& params) {
-  return reduce_over(kName, star_of_hosts, 1, params);
+  return reduce_over(kHierarchicalHopName, star_of_hosts, 1, params);
 }
 
 Plan hierarchical_barrier(const AlgorithmParams& params) {

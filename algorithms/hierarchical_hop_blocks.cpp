@@ -20,7 +20,7 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "hierarchical-hop";
+constexpr const char* kHierarchicalHopBlocksName = "hierarchical-hop";
 
 // A host's runs of blocks at one receiver.
 struct Parcel {
@@ -208,9 +208,10 @@ void complete_run(PlanBuilder& plan, const Exchange& exchange, const Hosts& host
 
 Plan hierarchical_hop_all_gather(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kAllGather, params);
+  if (n == 1) return alone(kHierarchicalHopBlocksName, Collective::kAllGather, params);
   const Hosts hosts = hosts_of(params);
-  PlanBuilder plan(kName, Collective::kAllGather, n, -1, 1, params.scratch_depth);
+  PlanBuilder plan(kHierarchicalHopBlocksName, Collective::kAllGather, n, -1, 1,
+                   params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
   const Gathering slots = make_gathering(exchange, hosts);
   for (int rank = 0; rank < n; ++rank) {
@@ -227,10 +228,11 @@ Plan hierarchical_hop_all_gather(const AlgorithmParams& params) {
 
 Plan hierarchical_hop_reduce_scatter(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kReduceScatter, params);
+  if (n == 1) return alone(kHierarchicalHopBlocksName, Collective::kReduceScatter, params);
   const Hosts hosts = hosts_of(params);
   const int h = hosts.count();
-  PlanBuilder plan(kName, Collective::kReduceScatter, n, -1, 1, params.scratch_depth);
+  PlanBuilder plan(kHierarchicalHopBlocksName, Collective::kReduceScatter, n, -1, 1,
+                   params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
   const Scattering slots = make_scattering(exchange, hosts);
   for (int rank = 0; rank < n; ++rank) {

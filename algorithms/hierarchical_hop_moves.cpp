@@ -24,7 +24,7 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "hierarchical-hop";
+constexpr const char* kHierarchicalHopMovesName = "hierarchical-hop";
 
 // The members of a host without its leader.
 std::vector<int> followers(const Hosts& hosts, int host) {
@@ -32,8 +32,8 @@ std::vector<int> followers(const Hosts& hosts, int host) {
 }
 
 PlanBuilder builder(Collective collective, const AlgorithmParams& params) {
-  return PlanBuilder(kName, collective, params.ranks, has_root(collective) ? params.root : -1, 1,
-                     params.scratch_depth);
+  return PlanBuilder(kHierarchicalHopMovesName, collective, params.ranks,
+                     has_root(collective) ? params.root : -1, 1, params.scratch_depth);
 }
 
 // The all-to-all between two hosts, `from` to `to`, step by step for all ranks of both: the two
@@ -165,7 +165,7 @@ void exchange_near(PlanBuilder& plan, Exchange& exchange, const Hosts& hosts, in
 }  // namespace
 
 Plan hierarchical_hop_all_to_all(const AlgorithmParams& params) {
-  if (params.ranks == 1) return alone(kName, Collective::kAllToAll, params);
+  if (params.ranks == 1) return alone(kHierarchicalHopMovesName, Collective::kAllToAll, params);
   const Hosts hosts = hosts_of(params);
   const int h = hosts.count();
   PlanBuilder plan = builder(Collective::kAllToAll, params);
@@ -192,7 +192,7 @@ Plan hierarchical_hop_all_to_all(const AlgorithmParams& params) {
 }
 
 Plan hierarchical_hop_gather(const AlgorithmParams& params) {
-  if (params.ranks == 1) return alone(kName, Collective::kGather, params);
+  if (params.ranks == 1) return alone(kHierarchicalHopMovesName, Collective::kGather, params);
   const Hosts hosts = hosts_of(params);
   const int root = params.root, home = hosts.of[root];
   PlanBuilder plan = builder(Collective::kGather, params);
@@ -231,7 +231,7 @@ Plan hierarchical_hop_gather(const AlgorithmParams& params) {
 }
 
 Plan hierarchical_hop_scatter(const AlgorithmParams& params) {
-  if (params.ranks == 1) return alone(kName, Collective::kScatter, params);
+  if (params.ranks == 1) return alone(kHierarchicalHopMovesName, Collective::kScatter, params);
   const Hosts hosts = hosts_of(params);
   const int root = params.root, home = hosts.of[root];
   PlanBuilder plan = builder(Collective::kScatter, params);

@@ -28,29 +28,29 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "hierarchical-ring";
+constexpr const char* kHierarchicalRingName = "hierarchical-ring";
 constexpr HostShape kRing{chain_to_root, chain_from_root};
 
 }  // namespace
 
 Plan hierarchical_ring_all_reduce(const AlgorithmParams& params) {
-  return all_reduce_over(kName, kRing, params);
+  return all_reduce_over(kHierarchicalRingName, kRing, params);
 }
 
 Plan hierarchical_ring_all_gather(const AlgorithmParams& params) {
-  return all_gather_over(kName, kRing, params);
+  return all_gather_over(kHierarchicalRingName, kRing, params);
 }
 
 Plan hierarchical_ring_reduce_scatter(const AlgorithmParams& params) {
-  return reduce_scatter_over(kName, kRing, params);
+  return reduce_scatter_over(kHierarchicalRingName, kRing, params);
 }
 
 Plan hierarchical_ring_broadcast(const AlgorithmParams& params) {
-  return broadcast_over(kName, kRing.down, hosts_of(params).largest(), params);
+  return broadcast_over(kHierarchicalRingName, kRing.down, hosts_of(params).largest(), params);
 }
 
 Plan hierarchical_ring_reduce(const AlgorithmParams& params) {
-  return reduce_over(kName, kRing.up, hosts_of(params).largest(), params);
+  return reduce_over(kHierarchicalRingName, kRing.up, hosts_of(params).largest(), params);
 }
 
 }  // namespace tessera

@@ -24,21 +24,21 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "hierarchical-tree";
+constexpr const char* kHierarchicalTreeName = "hierarchical-tree";
 constexpr HostShape kTree{binary_of_hosts, binary_of_hosts};
 
 }  // namespace
 
 Plan hierarchical_tree_all_reduce(const AlgorithmParams& params) {
-  return all_reduce_over(kName, kTree, params);
+  return all_reduce_over(kHierarchicalTreeName, kTree, params);
 }
 
 Plan hierarchical_tree_broadcast(const AlgorithmParams& params) {
-  return broadcast_over(kName, kTree.down, hosts_of(params).largest(), params);
+  return broadcast_over(kHierarchicalTreeName, kTree.down, hosts_of(params).largest(), params);
 }
 
 Plan hierarchical_tree_reduce(const AlgorithmParams& params) {
-  return reduce_over(kName, kTree.up, hosts_of(params).largest(), params);
+  return reduce_over(kHierarchicalTreeName, kTree.up, hosts_of(params).largest(), params);
 }
 
 }  // namespace tessera

@@ -20,7 +20,7 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "put";
+constexpr const char* kPutName = "put";
 
 // One block from a rank's input into somebody's output.
 struct Move {
@@ -31,8 +31,8 @@ struct Move {
 // The moves of a rank are made in the order given.
 Plan plan_of(Collective collective, const AlgorithmParams& params, const std::vector<Move>& moves) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, collective, params);
-  PlanBuilder plan(kName, collective, n, params.root, 1, 1);
+  if (n == 1) return alone(kPutName, collective, params);
+  PlanBuilder plan(kPutName, collective, n, params.root, 1, 1);
   Visits visits(plan, n);
   for (const Move& move : moves) {
     if (move.dst.rank != move.rank) visits.allow(move.rank, move.dst.rank);

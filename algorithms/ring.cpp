@@ -26,7 +26,7 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "ring";
+constexpr const char* kRingName = "ring";
 
 // [s]: the slot that the left neighbour fills in hop s, as rank 0 has it. The plan rotates: every
 // rank has the same.
@@ -86,8 +86,8 @@ int own_chunk(int owner) { return owner; }
 
 Plan ring_all_reduce(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kAllReduce, params);
-  PlanBuilder plan(kName, Collective::kAllReduce, n, -1, n, params.scratch_depth);
+  if (n == 1) return alone(kRingName, Collective::kAllReduce, params);
+  PlanBuilder plan(kRingName, Collective::kAllReduce, n, -1, n, params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
   const Hops sums = make_hops(exchange, params);
   const Hops results = make_hops(exchange, params);
@@ -100,8 +100,8 @@ Plan ring_all_reduce(const AlgorithmParams& params) {
 
 Plan ring_reduce_scatter(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kReduceScatter, params);
-  PlanBuilder plan(kName, Collective::kReduceScatter, n, -1, 1, params.scratch_depth);
+  if (n == 1) return alone(kRingName, Collective::kReduceScatter, params);
+  PlanBuilder plan(kRingName, Collective::kReduceScatter, n, -1, 1, params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
   const Hops hops = make_hops(exchange, params);
   for (int rank = 0; rank < programs(params); ++rank) {
@@ -112,8 +112,8 @@ Plan ring_reduce_scatter(const AlgorithmParams& params) {
 
 Plan ring_all_gather(const AlgorithmParams& params) {
   const int n = params.ranks;
-  if (n == 1) return alone(kName, Collective::kAllGather, params);
-  PlanBuilder plan(kName, Collective::kAllGather, n, -1, 1, params.scratch_depth);
+  if (n == 1) return alone(kRingName, Collective::kAllGather, params);
+  PlanBuilder plan(kRingName, Collective::kAllGather, n, -1, 1, params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
   const Hops hops = make_hops(exchange, params);
   for (int rank = 0; rank < programs(params); ++rank) {

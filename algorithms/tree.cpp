@@ -23,7 +23,7 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kName = "tree";
+constexpr const char* kTreeName = "tree";
 
 Tree binary_tree(int ranks, int root) {
   std::vector<int> parent(ranks, -1);
@@ -34,8 +34,8 @@ Tree binary_tree(int ranks, int root) {
 }  // namespace
 
 Plan tree_broadcast(const AlgorithmParams& params) {
-  if (params.ranks == 1) return alone(kName, Collective::kBroadcast, params);
-  PlanBuilder plan(kName, Collective::kBroadcast, params.ranks, params.root, params.chunks,
+  if (params.ranks == 1) return alone(kTreeName, Collective::kBroadcast, params);
+  PlanBuilder plan(kTreeName, Collective::kBroadcast, params.ranks, params.root, params.chunks,
                    params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
   const Tree tree = binary_tree(params.ranks, params.root);
@@ -50,8 +50,8 @@ Plan tree_broadcast(const AlgorithmParams& params) {
 }
 
 Plan tree_reduce(const AlgorithmParams& params) {
-  if (params.ranks == 1) return alone(kName, Collective::kReduce, params);
-  PlanBuilder plan(kName, Collective::kReduce, params.ranks, params.root, params.chunks,
+  if (params.ranks == 1) return alone(kTreeName, Collective::kReduce, params);
+  PlanBuilder plan(kTreeName, Collective::kReduce, params.ranks, params.root, params.chunks,
                    params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
   const Tree tree = binary_tree(params.ranks, params.root);

@@ -53,6 +53,11 @@ target_link_libraries(tessera_options INTERFACE Threads::Threads)
 add_library(tessera_test_options INTERFACE)
 target_compile_options(tessera_test_options INTERFACE $<$<CONFIG:Release>:-O1>)
 
+# tessera_quick_main(source): for a program's main.cpp that reads its arguments with CLI11, whose headers hold all its code.
+function(tessera_quick_main source)
+  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
+endfunction()
+
 if(TESSERA_SANITIZE)
   string(REPLACE ";" "," sanitizers "${TESSERA_SANITIZE}")
   # For every target, C examples included: a process is either sanitized as a whole or not at all.

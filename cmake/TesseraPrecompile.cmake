@@ -1,30 +1,18 @@
-# Headers that nearly every source includes, compiled once per build: for tests, and for the library where TESSERA_PRECOMPILE is on
-# (the sanitizer presets, which are made to be run once). The other presets compile each source of the library as it stands, so that
-# a header that it forgets to include is still found missing.
-option(TESSERA_PRECOMPILE "Precompile the library's common headers" OFF)
-
-# tessera_precompile(target kind): `kind` names a set of headers.
-set(TESSERA_HEADERS_library <algorithm> <chrono> <cstdint> <functional> <map> <memory> <mutex> <optional> <string> <thread>
-                            <unordered_map> <vector> <fmt/format.h>)
-set(TESSERA_HEADERS_test ${TESSERA_HEADERS_library} <gmock/gmock.h> <gtest/gtest.h>)
-if(TESSERA_BUILD_TESTS AND NOT TARGET tessera_headers_library)
+# Headers that nearly every test includes, compiled once per build. The library is compiled without, so that a header that a source
+# forgets to include is found missing.
+set(TESSERA_TEST_HEADERS <algorithm> <chrono> <cstdint> <functional> <map> <memory> <mutex> <optional> <string> <thread>
+                         <unordered_map> <vector> <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h>)
+if(TESSERA_BUILD_TESTS AND NOT TARGET tessera_test_headers)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/headers.cpp CONTENT "int main() {}\n")
-  add_library(tessera_headers_library OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/headers.cpp)
   # a program, since it must be compiled as programs are
-  add_executable(tessera_headers_test EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/headers.cpp)
+  add_executable(tessera_test_headers EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/headers.cpp)
   tessera_need(GTest "libgtest-dev libgmock-dev")  # its settings must be the tests'
-  target_link_libraries(tessera_headers_test PRIVATE tessera_test_options GTest::gmock)
-  foreach(kind library test)
-    target_link_libraries(tessera_headers_${kind} PRIVATE tessera_options)
-    target_precompile_headers(tessera_headers_${kind} PRIVATE ${TESSERA_HEADERS_${kind}})
-  endforeach()
+  target_link_libraries(tessera_test_headers PRIVATE tessera_options tessera_test_options GTest::gmock)
+  target_precompile_headers(tessera_test_headers PRIVATE ${TESSERA_TEST_HEADERS})
 endif()
 
-function(tessera_precompile target kind)
-  if(kind STREQUAL "test")  # precompiled headers and what uses them are compiled with the same options
-    target_link_libraries(${target} PRIVATE tessera_test_options)
-  endif()
-  if(TARGET tessera_headers_library AND (TESSERA_PRECOMPILE OR kind STREQUAL "test"))
-    target_precompile_headers(${target} REUSE_FROM tessera_headers_${kind})
-  endif()
+# tessera_precompile(target): for a test program.
+function(tessera_precompile target)
+  target_link_libraries(${target} PRIVATE tessera_test_options)  # what uses precompiled headers is compiled as they are
+  target_precompile_headers(${target} REUSE_FROM tessera_test_headers)
 endfunction()

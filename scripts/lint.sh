@@ -7,7 +7,7 @@
 #   scripts/lint.sh deep      clang-tidy over all sources, with the path analyzer: slow, for now and then
 #   scripts/lint.sh           format, then tidy
 #
-# clang-tidy reads build/release/compile_commands.json: configure first (cmake --preset release).
+# clang-tidy reads how each source is compiled from the preset debug, which is configured for it.
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # All sources, one a line.
@@ -18,13 +18,13 @@ sources() {
 
 # C++ sources that the build compiles, one a line; others have no flags to be read with.
 compiled() {
-  [ -f build/release/compile_commands.json ] || die "run 'cmake --preset release' first"
-  sed -n "s|^ *\"file\": \"$root/\(.*\.cpp\)\",\{0,1\}\$|\1|p" build/release/compile_commands.json |
+  cmake --preset debug >"$logs/configure-debug.log" || die "cannot configure: $logs/configure-debug.log"
+  sed -n "s|^ *\"file\": \"$root/\(.*\.cpp\)\",\{0,1\}\$|\1|p" build/debug/compile_commands.json |
     sort -u
 }
 
 # tidy FLAG...: over the files named on standard input.
-tidy() { xargs -r -n 1 -P "$(nproc)" clang-tidy-16 -p build/release --quiet "$@"; }
+tidy() { xargs -r -n 1 -P "$(nproc)" clang-tidy-16 -p build/debug --quiet "$@"; }
 
 changed() {
   {

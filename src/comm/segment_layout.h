@@ -25,8 +25,6 @@
 
 namespace tessera {
 
-inline constexpr int kMaxRanks = 1024;  // of one communicator
-
 // A call as peers see it: enough to compare and to explain.
 struct CallRecord {
   uint64_t fingerprint = 0;

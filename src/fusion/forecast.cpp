@@ -9,13 +9,11 @@
 namespace tessera {
 namespace {
 
-constexpr double kBytesPerUs = 1000;  // of 1 GB/s
-
 simulator::Cost costs_of_hosts() {
   const HostCosts costs;
   simulator::Cost cost;
-  cost.host.copy_gbs = costs.copy / kBytesPerUs;
-  cost.host.reduce_gbs = costs.reduce / kBytesPerUs;
+  cost.host.copy_gbs = costs.copy / simulator::kBytesPerUs;
+  cost.host.reduce_gbs = costs.reduce / simulator::kBytesPerUs;
   cost.host.switch_us = 0;
   return cost;
 }

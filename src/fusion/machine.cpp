@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/cost.h"
 #include "tuner/model.h"
 
 namespace tessera {
@@ -11,8 +12,6 @@ namespace {
 using simulator::Route;
 using topology::Graph;
 using topology::LinkKind;
-
-constexpr double kBytesPerUs = 1000;  // of 1 GB/s
 
 topology::Node node_of(topology::NodeKind kind, std::string name) {
   topology::Node node;
@@ -71,13 +70,13 @@ std::unique_ptr<LineRoutes> of_site(const Site& site) {
   };
   std::vector<int> stores, out, in;  // by rank; by the first rank of a host
   for (int rank = 0; rank < site.ranks; ++rank) {
-    stores.push_back(routes->add_line(costs.copy / kBytesPerUs));
+    stores.push_back(routes->add_line(costs.copy / simulator::kBytesPerUs));
     int first = 0;
     while (host(first) != host(rank)) ++first;
     const bool fresh = first == rank;
-    out.push_back(fresh ? routes->add_line(site.network.bandwidth / kBytesPerUs)
+    out.push_back(fresh ? routes->add_line(site.network.bandwidth / simulator::kBytesPerUs)
                         : out[static_cast<size_t>(first)]);
-    in.push_back(fresh ? routes->add_line(site.network.bandwidth / kBytesPerUs)
+    in.push_back(fresh ? routes->add_line(site.network.bandwidth / simulator::kBytesPerUs)
                        : in[static_cast<size_t>(first)]);
   }
   const double hop = site.crowded ? costs.crowded_hop : costs.hop;

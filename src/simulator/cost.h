@@ -24,6 +24,8 @@
 
 namespace tessera::simulator {
 
+inline constexpr double kBytesPerUs = 1000;  // of 1 GB/s
+
 struct RankCost {
   double launch_us = 0;     // before the first step of a call: a kernel's launch, a call's checks
   double step_us = 0.05;    // decoding a step and looking at its waits

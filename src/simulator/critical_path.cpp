@@ -8,7 +8,6 @@ namespace {
 
 constexpr size_t kShownAtEachEnd = 8;  // steps
 constexpr size_t kShownLinks = 4;
-constexpr double kBytesPerUs = 1000;  // of 1 GB/s
 
 class Tracer {
  public:

@@ -5,11 +5,6 @@
 #include "plan/partition.h"
 
 namespace tessera::simulator {
-namespace {
-
-constexpr double kBytesPerUs = 1000;  // of 1 GB/s
-
-}  // namespace
 
 Model::Model(const Source& source, const Routes& routes, const Message& message, const Cost& cost,
              Shares& shares)

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "simulator/cost.h"
+
 namespace tessera::simulator {
 namespace {
 
-constexpr double kBytesPerUs = 1000;  // of 1 GB/s
 constexpr double kUnset = -1;
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace tessera::topology::hwloc_document {
 namespace {
 
-constexpr uint64_t kMostObjects = 4096;
+constexpr uint64_t kMostOfMatrix = 4096;
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -71,7 +71,7 @@ Status copy_distances(pugi::xml_node in, pugi::xml_node out, const Known& by_os,
   const bool mixed = std::string_view(in.name()) == "distances2hetero";
   const std::string type = in.attribute("type").value();
   const std::string_view indexing = in.attribute("indexing").value();
-  const auto objects = parse_number(in.attribute("nbobjs").value(), kMostObjects);
+  const auto objects = parse_number(in.attribute("nbobjs").value(), kMostOfMatrix);
   const auto kind = parse_number(in.attribute("kind").value(), 255);
   if (!objects || *objects == 0 || !kind || *kind == 0 || (!mixed && type.empty()) ||
       (!mixed && indexing != "os" && indexing != "gp"))
@@ -108,7 +108,7 @@ Status copy_distances(pugi::xml_node in, pugi::xml_node out, const Known& by_os,
 }
 
 Status copy_old_distances(pugi::xml_node in, pugi::xml_node out, const Reporter& report) {
-  const auto objects = parse_number(in.attribute("nbobjs").value(), kMostObjects);
+  const auto objects = parse_number(in.attribute("nbobjs").value(), kMostOfMatrix);
   const auto depth = parse_number(in.attribute("relative_depth").value(), 64);
   const auto base = parse_decimal(in.attribute("latency_base").value());
   if (!objects || *objects == 0 || !depth || !base)

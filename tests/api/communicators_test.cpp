@@ -13,12 +13,12 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-constexpr size_t kCount = 777;
+constexpr size_t kElements = 777;
 
-// All-reduce of `value` over kCount elements; the sum, or -1 when the call fails.
+// All-reduce of `value` over kElements elements; the sum, or -1 when the call fails.
 int sum_of(ncclComm_t comm, int value, cudaStream_t stream = nullptr) {
-  std::vector<int> data(kCount, value);
-  if (ncclAllReduce(data.data(), data.data(), kCount, ncclInt32, ncclSum, comm, stream) !=
+  std::vector<int> data(kElements, value);
+  if (ncclAllReduce(data.data(), data.data(), kElements, ncclInt32, ncclSum, comm, stream) !=
       ncclSuccess)
     return -1;
   if (stream != nullptr && tsrStreamSynchronize(stream) != ncclSuccess) return -1;

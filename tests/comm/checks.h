@@ -23,14 +23,23 @@ struct Case {
   bool in_place;
 };
 
-// The wanted element i of output block b of `rank`.
-inline int32_t wanted(const Case& c, int ranks, int rank, int block, size_t i) {
-  uint32_t sum = 0;
+// What an output block must hold: value() and its sums grow evenly with the element's number.
+struct Wanted {
+  uint32_t first = 0, step = 0;
+  int32_t at(size_t i) const {
+    return static_cast<int32_t>(first + step * static_cast<uint32_t>(i));
+  }
+};
+
+inline Wanted wanted(const Case& c, int ranks, int rank, int block) {
+  Wanted sum;
   for (int from = 0; from < ranks; ++from) {
     const int in = required_input_block(c.collective, ranks, c.root, rank, block, from);
-    if (in >= 0) sum += static_cast<uint32_t>(value(from, in, i));
+    if (in < 0) continue;
+    sum.first += static_cast<uint32_t>(value(from, in, 0));
+    sum.step += static_cast<uint32_t>(value(from, in, 1) - value(from, in, 0));
   }
-  return static_cast<int32_t>(sum);
+  return sum;
 }
 
 // Makes the call and, if it ends well, checks its result.
@@ -59,8 +68,9 @@ inline Status attempt(Communicator& comm, const Case& c) {
   Status status = run(comm, call);
   if (!status.ok()) return status;
   for (int b = 0; b < outs; ++b) {
+    const Wanted block = wanted(c, ranks, rank, b);
     for (size_t i = 0; i < c.count; ++i) {
-      const int32_t right = wanted(c, ranks, rank, b, i);
+      const int32_t right = block.at(i);
       if (recv[b * c.count + i] == right) continue;
       ADD_FAILURE() << recv[b * c.count + i] << " instead of " << right << ": "
                     << to_string(c.collective) << " ranks " << ranks << " rank " << rank << " root "

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -16,8 +17,16 @@ using Bytes = std::vector<std::byte>;
 
 Bytes random_bytes(size_t n, std::mt19937_64& random) {
   Bytes bytes(n);
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
+    const uint64_t number = random();
+    std::memcpy(bytes.data() + i, &number, std::min(n - i, sizeof number));
+  }
   return bytes;
+}
+
+// Comparing vectors takes a sanitized build seconds.
+bool same(const Bytes& a, const Bytes& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 PortSignal add(uint64_t value) { return {8, value, 0, PortSignal::Kind::kAdd}; }
@@ -70,7 +79,7 @@ TEST_P(Traffic, TheCallersBytesMayChangeAsSoonAsPutReturns) {
   std::fill(data.begin(), data.end(), std::byte{0});
   job.port(0, 1).signal(add(1));
   job.run_until([&] { return !job.landing(1).signals().empty(); });
-  EXPECT_EQ(job.landing(1).memory(), original);
+  EXPECT_TRUE(same(job.landing(1).memory(), original));
 }
 
 TEST_P(Traffic, BytesMayLieInTheirShadowAlready) {
@@ -81,7 +90,7 @@ TEST_P(Traffic, BytesMayLieInTheirShadowAlready) {
   job.port(0, 1).put(0, data.data(), data.data(), kBytes);
   job.port(0, 1).signal(add(1));
   job.run_until([&] { return !job.landing(1).signals().empty() && job.engines[0]->flushed(); });
-  EXPECT_EQ(job.landing(1).memory(), data);
+  EXPECT_TRUE(same(job.landing(1).memory(), data));
 }
 
 // Each signal says how many bytes lie before it; a landing that looks at once must find them.
@@ -156,8 +165,8 @@ TEST_P(Traffic, BothSidesMayFillAllBuffersWithoutReading) {
   }
   job.run_until(
       [&] { return !job.landing(0).signals().empty() && !job.landing(1).signals().empty(); });
-  EXPECT_EQ(job.landing(1).memory(), data[0]);
-  EXPECT_EQ(job.landing(0).memory(), data[1]);
+  EXPECT_TRUE(same(job.landing(1).memory(), data[0]));
+  EXPECT_TRUE(same(job.landing(0).memory(), data[1]));
 }
 
 // Ranks in threads put random pieces into the others' memory, each in an area of its own.

@@ -14,12 +14,13 @@ namespace {
 
 using samples::bandwidth_of;
 using samples::class_of;
+using samples::kNvlink;
+using samples::kXgmi;
 using samples::links_between;
 using samples::MachineBuilder;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
-constexpr PeerLinkKind kXgmi = PeerLinkKind::kXgmi, kNvlink = PeerLinkKind::kNvlink;
 
 TEST(GraphOf, MakesACardOfTheFunctionsOfOneDevice) {
   MachineBuilder m;

@@ -16,12 +16,13 @@ namespace {
 
 using samples::bandwidth_of;
 using samples::class_of;
+using samples::kNvlink;
+using samples::kXgmi;
 using samples::links_between;
 using samples::MachineBuilder;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
-constexpr PeerLinkKind kXgmi = PeerLinkKind::kXgmi, kNvlink = PeerLinkKind::kNvlink;
 
 void expect_everything_reaches_everything(const Graph& graph) {
   Paths paths(graph);
@@ -186,7 +187,7 @@ TEST(GraphOf, UsesAGivenFanOutTable) {
   GraphOptions options;
   options.fan_out = {1.0, 0.5};
   const Graph graph = graph_of(m.machine, options);
-  EXPECT_THAT(graph.nodes[graph.find(0, "gpu0")].fan_out, testing::ElementsAre(200, 100));
+  EXPECT_THAT(graph.nodes[graph.find(0, "gpu0")].fan_out, ::testing::ElementsAre(200, 100));
   EXPECT_THAT(graph.notes, Not(Contains(HasSubstr("not measured"))));
 }
 

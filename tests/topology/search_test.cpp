@@ -225,7 +225,7 @@ TEST(Search, IsValidForEveryNumberOfRanksAndHosts) {
         const std::vector<int> all = graph.of_kind(NodeKind::kGpu, host);
         nodes.insert(nodes.end(), all.begin(), all.begin() + per_host);
       }
-      SCOPED_TRACE(testing::Message() << hosts << " hosts, " << per_host << " ranks each");
+      SCOPED_TRACE(::testing::Message() << hosts << " hosts, " << per_host << " ranks each");
       expect_valid(graph, found(graph, nodes));
     }
   }
@@ -254,7 +254,7 @@ TEST(Search, IsNeverWorseThanTheNaiveOrder) {
     if (seed % 3 == 2) graph = replicate(graph, 3);
     std::vector<int> nodes = samples::gpus(graph);
     std::shuffle(nodes.begin(), nodes.end(), std::mt19937(seed));
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
     const Layout layout = found(graph, nodes);
     expect_valid(graph, layout);
     EXPECT_GE(layout.ring_bandwidth, naive_bandwidth(graph, nodes) * (1 - 1e-6));
@@ -284,7 +284,7 @@ TEST(Search, LaysOutAThousandRanks) {
   const double cores = seconds_for(hosts, samples::core_nodes(hosts));
   const Graph big = samples::cores(8, 128);
   const double one_host = seconds_for(big, samples::core_nodes(big));
-  RecordProperty("seconds", testing::PrintToString(std::vector<double>{gpus, cores, one_host}));
+  RecordProperty("seconds", ::testing::PrintToString(std::vector<double>{gpus, cores, one_host}));
 }
 
 TEST(Search, RefusesRanksThatItCannotPlace) {

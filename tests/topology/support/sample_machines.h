@@ -7,6 +7,8 @@
 
 namespace tessera::topology::samples {
 
+inline constexpr PeerLinkKind kXgmi = PeerLinkKind::kXgmi, kNvlink = PeerLinkKind::kNvlink;
+
 // Appends to a machine of one host. Each returns the index of what it added.
 class MachineBuilder {
  public:
