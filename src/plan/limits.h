@@ -23,6 +23,7 @@ inline constexpr size_t kMaxNameBytes = 128;
 // Work of one verification. Plans beyond it are refused as too large to verify.
 inline constexpr size_t kMaxUnrolledSteps = size_t{1} << 25;
 inline constexpr size_t kMaxClockEntries = size_t{1} << 28;
+inline constexpr size_t kMaxClockWork = size_t{1} << 34;  // entries joined with others
 inline constexpr size_t kMaxAccesses = size_t{1} << 28;
 inline constexpr size_t kMaxLocations = size_t{1} << 24;
 

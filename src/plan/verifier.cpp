@@ -1,7 +1,10 @@
 #include "plan/verifier.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "plan/limits.h"
 #include "plan/shape.h"
@@ -11,7 +14,6 @@ namespace tessera {
 namespace {
 
 using verifier::Memory;
-using verifier::Order;
 using verifier::PlanIndex;
 using verifier::Values;
 
@@ -38,38 +40,56 @@ bool any_in_place(const Plan& plan) {
 }
 
 // Everything that depends on where buffers lie.
-Result<Values> check_placement(const Plan& plan, const PlanIndex& index, const Order& order,
-                               const Memory& memory, const Values* separate) {
-  if (Status status = check_races(plan, index, order, memory); !status.ok()) return status;
-  return check_values(plan, index, order, memory, separate);
-}
+struct Placement {
+  Placement(const Plan& plan, const PlanIndex& index, uint32_t passes, const Placement* separate)
+      : memory(plan, passes, separate != nullptr),
+        races(race_check(plan, index, memory)),
+        values(value_check(plan, index, memory, separate ? separate->values.get() : nullptr)) {}
+  Placement(const Placement&) = delete;
+  Placement& operator=(const Placement&) = delete;
+
+  Status end() {
+    if (Status status = races->end(); !status.ok()) return status;
+    return values->end();
+  }
+
+  const Memory memory;
+  std::unique_ptr<verifier::Watcher> races;
+  std::unique_ptr<verifier::ValueWatcher> values;
+};
 
 Result<Values> check_all(const Plan& plan) {
   if (Status status = verifier::check_form(plan); !status.ok()) return status;
   const PlanIndex index(plan);
   if (Status status = check_waits_reachable(index); !status.ok()) return status;
   const uint32_t passes = verifier::passes_needed(plan);
-  const Memory memory(plan, passes, false);
-  if (Status status = check_size(plan, index, memory, passes); !status.ok()) return status;
-  Result<Order> order = run_order(plan, index);
-  if (!order.ok()) return order.status();
-  Result<Values> values = check_placement(plan, index, order.value(), memory, nullptr);
-  if (!values.ok()) return values;
-  if (Status status = check_borders(index, order.value()); !status.ok()) return status;
-  if (plan.collective == Collective::kBarrier) {
-    Status status = check_barrier(index, order.value(), plan.ranks);
-    if (!status.ok()) return status;
-  }
+  if (Status status = check_size(plan, index, Memory(plan, passes, false), passes); !status.ok())
+    return status;
+  Placement separate(plan, index, passes, nullptr);
+  std::optional<Placement> in_place;
+  const auto borders = verifier::border_check(plan, index);
+  const auto barrier = plan.collective == Collective::kBarrier
+                           ? verifier::barrier_check(plan, index)
+                           : std::unique_ptr<verifier::Watcher>();
+  std::vector<verifier::Watcher*> watchers = {separate.races.get(), separate.values.get(),
+                                              borders.get()};
+  if (barrier) watchers.push_back(barrier.get());
   if (any_in_place(plan)) {
-    const Memory in_place(plan, passes, true);
-    const Result<Values> again =
-        check_placement(plan, index, order.value(), in_place, &values.value());
-    if (!again.ok()) {
-      return Status(again.status().code(), "with in-place buffers: " + again.status().message());
-    }
+    in_place.emplace(plan, index, passes, &separate);
+    watchers.insert(watchers.end(), {in_place->races.get(), in_place->values.get()});
+  }
+  if (Status status = run_order(plan, index, watchers); !status.ok()) return status;
+  if (Status status = separate.end(); !status.ok()) return status;
+  if (Status status = borders->end(); !status.ok()) return status;
+  if (barrier) {
+    if (Status status = barrier->end(); !status.ok()) return status;
+  }
+  if (in_place) {
+    if (const Status again = in_place->end(); !again.ok())
+      return Status(again.code(), "with in-place buffers: " + again.message());
   }
   if (Status status = check_all_awaited(plan, index); !status.ok()) return status;
-  return values;
+  return separate.values->values();
 }
 
 void set_completes(Plan& plan, const Values& values) {

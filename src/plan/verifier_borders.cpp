@@ -5,7 +5,6 @@
 // steps of the pass. So an access must come after some step of the owner in that pass, and must be
 // before what the owner's last steps waited for.
 #include <algorithm>
-#include <unordered_map>
 
 #include "plan/verifier_internal.h"
 
@@ -13,40 +12,48 @@ namespace tessera::verifier {
 namespace {
 
 struct Visit {  // the last access of a lane to a rank's user buffers in a pass
-  uint32_t event = 0;
+  Event event;
+  size_t number = 0;  // of the event
   Ref ref;
+  bool awaited = false;  // by the last step of one of the owner's lanes
 };
 
-class BorderCheck {
+class BorderCheck : public Watcher {
  public:
-  BorderCheck(const PlanIndex& index, const Order& order) : index_(index), order_(order) {}
-
-  Status run() {
-    for (uint32_t e = 0; e < order_.events.size(); ++e) {
-      const Event& event = order_.events[e];
-      const Step& step = index_.steps(event.lane)[event.step];
-      if (step.op == Op::kSync) continue;
-      for (const std::vector<Ref>* refs : {&step.srcs, &step.dsts}) {
-        for (const Ref& ref : *refs) {
-          if (Status status = visit(e, ref); !status.ok()) return status;
-        }
-      }
-    }
-    return ends();
-  }
+  BorderCheck(const Plan& plan, const PlanIndex& index)
+      : index_(index), passes_(passes_needed(plan)), visits_(size_t{passes_} * plan.ranks) {}
 
  private:
+  Status look(const Event& event) override {
+    ++number_;
+    const std::vector<Step>& steps = index_.steps(event.lane);
+    const Step& step = steps[event.step];
+    for (const std::vector<Ref>* refs : {&step.srcs, &step.dsts}) {
+      for (const Ref& ref : *refs) {
+        if (Status status = visit(event, ref); !status.ok()) return status;
+      }
+    }
+    if (event.step + 1 < steps.size()) return {};
+    for (Visit& visit : visits_to(index_.id(event.lane).rank, event.pass)) {
+      if (event.after(visit.event.lane, tick_of(index_, visit.event))) visit.awaited = true;
+    }
+    return {};
+  }
+
+  std::vector<Visit>& visits_to(int rank, uint32_t pass) {
+    return visits_[static_cast<size_t>(rank) * passes_ + pass];
+  }
+
   // Whether some step of `rank` in the pass is before the event.
   bool entered(int rank, const Event& event) const {
     for (uint32_t lane = index_.first_lane(rank); lane < index_.lanes_end(rank); ++lane) {
       const auto steps = static_cast<uint32_t>(index_.steps(lane).size());
-      if (steps != 0 && order_.before(lane, event.pass * steps + 1, event)) return true;
+      if (steps != 0 && event.after(lane, event.pass * steps + 1)) return true;
     }
     return false;
   }
 
-  Status visit(uint32_t e, const Ref& ref) {
-    const Event& event = order_.events[e];
+  Status visit(const Event& event, const Ref& ref) {
     const int rank = index_.id(event.lane).rank;
     if (ref.rank == rank || ref.buffer == Buffer::kScratch) return {};
     if (!entered(ref.rank, event)) {
@@ -54,81 +61,85 @@ class BorderCheck {
                            index_.describe(event.lane, event.step), describe(ref, 0, rank),
                            ref.rank);
     }
-    const uint64_t owner = static_cast<uint64_t>(ref.rank) * order_.passes + event.pass;
-    last_visit_[owner * order_.lanes + event.lane] = {e, ref};
+    std::vector<Visit>& visits = visits_to(ref.rank, event.pass);
+    const auto last = std::find_if(visits.rbegin(), visits.rend(), [&](const Visit& visit) {
+      return visit.event.lane == event.lane;
+    });
+    const Visit now{{event.lane, event.step, event.pass, nullptr}, number_, ref, false};
+    if (last == visits.rend()) {
+      visits.push_back(now);
+    } else {
+      *last = now;
+    }
     return {};
   }
 
-  // The last event of every lane in a pass.
-  std::vector<uint32_t> last_events() const {
-    std::vector<uint32_t> last(static_cast<size_t>(order_.passes) * order_.lanes, UINT32_MAX);
-    for (uint32_t e = 0; e < order_.events.size(); ++e) {
-      const Event& event = order_.events[e];
-      last[static_cast<size_t>(event.pass) * order_.lanes + event.lane] = e;
+  Status finish() override {
+    const Visit* first = nullptr;
+    for (const std::vector<Visit>& visits : visits_) {
+      for (const Visit& visit : visits) {
+        if (!visit.awaited && (first == nullptr || visit.number < first->number)) first = &visit;
+      }
     }
-    return last;
-  }
-
-  Status ends() const {
-    const std::vector<uint32_t> last = last_events();
-    const Visit* worst = nullptr;  // the earliest, so that the text does not depend on hashing
-    for (const auto& [key, visit] : last_visit_) {
-      if (worst != nullptr && worst->event < visit.event) continue;
-      if (!leaves_after(visit, last)) worst = &visit;
-    }
-    if (worst == nullptr) return {};
-    const Event& event = order_.events[worst->event];
+    if (first == nullptr) return {};
+    const Event& event = first->event;
     return Status::error(Code::kPlanRace,
                          "{} touches {}, but rank {} may end the pass without waiting for it",
                          index_.describe(event.lane, event.step),
-                         describe(worst->ref, 0, index_.id(event.lane).rank), worst->ref.rank);
-  }
-
-  bool leaves_after(const Visit& visit, const std::vector<uint32_t>& last) const {
-    const Event& event = order_.events[visit.event];
-    const uint32_t tick = tick_of(index_, event);
-    for (uint32_t lane = index_.first_lane(visit.ref.rank); lane < index_.lanes_end(visit.ref.rank);
-         ++lane) {
-      const uint32_t e = last[static_cast<size_t>(event.pass) * order_.lanes + lane];
-      if (e != UINT32_MAX && order_.before(event.lane, tick, order_.events[e])) return true;
-    }
-    return false;
+                         describe(first->ref, 0, index_.id(event.lane).rank), first->ref.rank);
   }
 
   const PlanIndex& index_;
-  const Order& order_;
-  std::unordered_map<uint64_t, Visit> last_visit_;
+  const uint32_t passes_;
+  std::vector<std::vector<Visit>> visits_;  // by rank and pass
+  size_t number_ = 0;                       // of events seen
+};
+
+// No rank leaves a barrier before every rank has entered it.
+class BarrierCheck : public Watcher {
+ public:
+  BarrierCheck(const Plan& plan, const PlanIndex& index)
+      : index_(index), ranks_(plan.ranks), seen_(size_t(plan.ranks) * size_t(plan.ranks)) {}
+
+ private:
+  Status look(const Event& event) override {
+    if (event.pass != 0) return {};
+    const int to = index_.id(event.lane).rank;
+    for (uint32_t lane = 0; lane < index_.lanes(); ++lane) {
+      if (!index_.steps(lane).empty() && event.after(lane, 1)) cell(index_.id(lane).rank, to) = 1;
+    }
+    return {};
+  }
+
+  Status finish() override {
+    for (int from = 0; from < ranks_; ++from) {
+      for (int to = 0; to < ranks_; ++to) {
+        if (from == to || cell(from, to) != 0) continue;
+        return Status::error(Code::kPlanCoverage,
+                             "rank {} may leave the barrier before rank {} has entered it", to,
+                             from);
+      }
+    }
+    return {};
+  }
+
+  uint8_t& cell(int from, int to) {
+    return seen_[static_cast<size_t>(from) * static_cast<size_t>(ranks_) + static_cast<size_t>(to)];
+  }
+
+  const PlanIndex& index_;
+  const int ranks_;
+  std::vector<uint8_t> seen_;
 };
 
 }  // namespace
 
-Status check_borders(const PlanIndex& index, const Order& order) {
-  return BorderCheck(index, order).run();
+std::unique_ptr<Watcher> border_check(const Plan& plan, const PlanIndex& index) {
+  return std::make_unique<BorderCheck>(plan, index);
 }
 
-// No rank leaves a barrier before every rank has entered it.
-Status check_barrier(const PlanIndex& index, const Order& order, int ranks) {
-  if (ranks == 1) return {};
-  std::vector<uint8_t> seen(static_cast<size_t>(ranks) * static_cast<size_t>(ranks), 0);
-  const auto cell = [&](int from, int to) -> uint8_t& {
-    return seen[static_cast<size_t>(from) * static_cast<size_t>(ranks) + static_cast<size_t>(to)];
-  };
-  for (const Event& event : order.events) {
-    if (event.pass != 0) continue;
-    const int to = index.id(event.lane).rank;
-    for (uint32_t lane = 0; lane < order.lanes; ++lane) {
-      if (!index.steps(lane).empty() && order.before(lane, 1, event))
-        cell(index.id(lane).rank, to) = 1;
-    }
-  }
-  for (int from = 0; from < ranks; ++from) {
-    for (int to = 0; to < ranks; ++to) {
-      if (from == to || cell(from, to) != 0) continue;
-      return Status::error(Code::kPlanCoverage,
-                           "rank {} may leave the barrier before rank {} has entered it", to, from);
-    }
-  }
-  return {};
+std::unique_ptr<Watcher> barrier_check(const Plan& plan, const PlanIndex& index) {
+  return std::make_unique<BarrierCheck>(plan, index);
 }
 
 }  // namespace tessera::verifier

@@ -26,12 +26,17 @@ PlanIndex::PlanIndex(const Plan& plan) {
   for (uint32_t lane = 0; lane < lanes(); ++lane) {
     for (uint32_t step = 0; step < steps(lane).size(); ++step) record(lane, step);
   }
+  for (CounterFacts& facts : facts_) {
+    std::sort(facts.waits.begin(), facts.waits.end(),
+              [](const Wait& a, const Wait& b) { return a.increment < b.increment; });
+  }
 }
 
 void PlanIndex::record(uint32_t lane, uint32_t step) {
   for (const Wait& wait : steps(lane)[step].waits) {
     CounterFacts& facts = facts_[counter(id(lane).rank, wait.counter)];
     facts.most_awaited = std::max<uint64_t>(facts.most_awaited, wait.increment);
+    facts.waits.push_back(wait);
   }
   for (const Signal& signal : steps(lane)[step].signals) {
     CounterFacts& facts = facts_[counter(signal.rank, signal.counter)];

@@ -1,11 +1,14 @@
-// Parts of the verifier. Each check is a pure function of a plan that passed the checks before it:
-//   check_form -> check_waits_reachable -> run_order -> check_races, check_values per placement ->
-//   check_all_awaited.
+// Parts of the verifier. Each check is of a plan that passed the checks before it:
+//   check_form -> check_waits_reachable -> run_order -> what its watchers found -> check_all_awaited.
+// Watchers look at one run of the plan side by side, so that what happened before an event need not
+// be kept once all have seen it.
 // Not for use outside of src/plan.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +40,7 @@ struct CounterFacts {
   uint64_t per_pass = 0;      // sum of all adds (or arrivals) in one pass
   uint64_t most_awaited = 0;  // greatest increment of any wait
   std::vector<Adder> adders;  // empty for external counters
+  std::vector<Wait> waits;    // of all lanes, by increment
 };
 
 class PlanIndex {
@@ -60,6 +64,7 @@ class PlanIndex {
 
  private:
   void record(uint32_t lane, uint32_t step);
+
   std::vector<LaneId> lanes_;
   std::vector<const std::vector<Step>*> steps_;
   std::vector<uint32_t> first_lane_;
@@ -68,30 +73,33 @@ class PlanIndex {
   size_t total_steps_ = 0;
 };
 
-// One execution of a step.
+// One execution of a step, in a run that holds for all: before() is what every execution has in
+// common. A lane's tick counts its finished steps: the event (lane, pass, step) ends at tick
+// pass * steps + step + 1.
 struct Event {
   uint32_t lane = 0;
   uint32_t step = 0;
   uint32_t pass = 0;
-  uint32_t clock = 0;  // row of what happened before it
+  const uint32_t* past = nullptr;  // by lane: ticks before it; for watchers, while they look
+
+  // Whether `other` had passed `tick` before this event began, in every execution.
+  bool after(uint32_t other, uint32_t tick) const { return other == lane || past[other] >= tick; }
 };
 
-// All events in an order that one execution takes, with the happens-before relation that holds in
-// every execution. A lane's tick counts its finished steps: the event (lane, pass, step) ends at
-// tick pass * steps + step + 1.
-struct Order {
-  uint32_t passes = 0;
-  uint32_t lanes = 0;
-  std::vector<Event> events;
-  std::vector<uint32_t> clocks;  // rows of `lanes` ticks; a row's own lane may lag behind
+// A check that looks at all events, one after the other, until it finds a fault.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  void see(const Event& event) {
+    if (status_.ok()) status_ = look(event);
+  }
+  // After the run: its first fault.
+  Status end() { return status_.ok() ? status_ = finish() : status_; }
 
-  uint32_t row(uint32_t clock, uint32_t lane) const {
-    return clocks[static_cast<size_t>(clock) * lanes + lane];
-  }
-  // Whether `lane` had passed `tick` before `event` began, in every execution.
-  bool before(uint32_t lane, uint32_t tick, const Event& event) const {
-    return lane == event.lane || row(event.clock, lane) >= tick;
-  }
+ private:
+  virtual Status look(const Event& event) = 0;
+  virtual Status finish() { return {}; }
+  Status status_;
 };
 
 inline uint32_t tick_of(const PlanIndex& index, const Event& event) {
@@ -134,11 +142,14 @@ uint32_t passes_needed(const Plan& plan);
 Status check_form(const Plan& plan);
 Status check_waits_reachable(const PlanIndex& index);
 Status check_all_awaited(const Plan& plan, const PlanIndex& index);
-Result<Order> run_order(const Plan& plan, const PlanIndex& index);
-Status check_races(const Plan& plan, const PlanIndex& index, const Order& order,
-                   const Memory& memory);
-Status check_borders(const PlanIndex& index, const Order& order);
-Status check_barrier(const PlanIndex& index, const Order& order, int ranks);
+// Shows the watchers all events in the order of one execution. Error: deadlock, shared counters, or
+// too large.
+Status run_order(const Plan& plan, const PlanIndex& index, std::span<Watcher* const> watchers);
+
+// They keep references to their arguments.
+std::unique_ptr<Watcher> race_check(const Plan& plan, const PlanIndex& index, const Memory& memory);
+std::unique_ptr<Watcher> border_check(const Plan& plan, const PlanIndex& index);
+std::unique_ptr<Watcher> barrier_check(const Plan& plan, const PlanIndex& index);
 
 // What the walk over values found out, per lane and step of a pass / per read operand.
 struct Values {
@@ -146,8 +157,14 @@ struct Values {
   std::vector<uint32_t> reads;  // identities of all values read, in the order of events
 };
 
-// `separate` is the outcome with separate buffers when the placement is in place, else nullptr.
-Result<Values> check_values(const Plan& plan, const PlanIndex& index, const Order& order,
-                            const Memory& memory, const Values* separate);
+class ValueWatcher : public Watcher {
+ public:
+  virtual const Values& values() const = 0;
+};
+
+// `separate`: the watcher of separate buffers, which sees each event first, when the placement is in
+// place; else nullptr.
+std::unique_ptr<ValueWatcher> value_check(const Plan& plan, const PlanIndex& index,
+                                          const Memory& memory, const ValueWatcher* separate);
 
 }  // namespace tessera::verifier

@@ -74,21 +74,13 @@ struct Location {
   uint32_t reads = UINT32_MAX;  // list of reads since the write
 };
 
-class RaceCheck {
+class RaceCheck : public Watcher {
  public:
-  RaceCheck(const Plan& plan, const PlanIndex& index, const Order& order, const Memory& memory)
-      : plan_(plan), index_(index), order_(order), memory_(memory) {}
-
-  Status run() {
-    locations_.resize(memory_.locations());
-    for (const Event& event : order_.events) {
-      if (Status status = visit(event); !status.ok()) return status;
-    }
-    return {};
-  }
+  RaceCheck(const Plan& plan, const PlanIndex& index, const Memory& memory)
+      : plan_(plan), index_(index), memory_(memory), locations_(memory.locations()) {}
 
  private:
-  Status visit(const Event& event) {
+  Status look(const Event& event) override {
     const Step& step = index_.steps(event.lane)[event.step];
     for (int j = 0; j < step.chunks && step.op != Op::kSync; ++j) {
       for (const Ref& src : step.srcs) {
@@ -106,7 +98,7 @@ class RaceCheck {
   Status read(const Event& event, const Ref& ref, int offset) {
     Location& location = locations_[memory_.at(ref, offset, event.pass)];
     const Access& write = location.write;
-    if (write.lane != UINT32_MAX && !order_.before(write.lane, write.tick, event)) {
+    if (write.lane != UINT32_MAX && !event.after(write.lane, write.tick)) {
       return unordered(event, "reads", ref, offset, write, true);
     }
     const Access access{event.lane, tick_of(index_, event)};
@@ -122,12 +114,12 @@ class RaceCheck {
   Status write(const Event& event, const Ref& ref, int offset, size_t at) {
     Location& location = locations_[at];
     if (location.write.lane != UINT32_MAX &&
-        !order_.before(location.write.lane, location.write.tick, event)) {
+        !event.after(location.write.lane, location.write.tick)) {
       return unordered(event, "writes", ref, offset, location.write, true);
     }
     for (uint32_t node = location.reads; node != UINT32_MAX; node = reads_[node].next) {
       const Access& read = reads_[node].access;
-      if (!order_.before(read.lane, read.tick, event)) {
+      if (!event.after(read.lane, read.tick)) {
         return unordered(event, "writes", ref, offset, read, false);
       }
     }
@@ -176,7 +168,6 @@ class RaceCheck {
 
   const Plan& plan_;
   const PlanIndex& index_;
-  const Order& order_;
   const Memory& memory_;
   std::vector<Location> locations_;
   std::vector<ReadNode> reads_;
@@ -184,9 +175,9 @@ class RaceCheck {
 
 }  // namespace
 
-Status check_races(const Plan& plan, const PlanIndex& index, const Order& order,
-                   const Memory& memory) {
-  return RaceCheck(plan, index, order, memory).run();
+std::unique_ptr<Watcher> race_check(const Plan& plan, const PlanIndex& index,
+                                    const Memory& memory) {
+  return std::make_unique<RaceCheck>(plan, index, memory);
 }
 
 }  // namespace tessera::verifier

@@ -3,7 +3,6 @@
 // A value is an input chunk's index and the set of ranks whose contributions it holds. Where the
 // plan has no race every execution reads the same values, so one order shows them all.
 #include <algorithm>
-#include <unordered_map>
 
 #include "plan/shape.h"
 #include "plan/verifier_internal.h"
@@ -14,28 +13,34 @@ namespace {
 // Interns values: equal values have equal numbers. 0 is no value.
 class ValueTable {
  public:
-  explicit ValueTable(int ranks) : words_((static_cast<size_t>(ranks) + 63) / 64) { add(0); }
-
-  uint32_t single(int rank, int input_chunk) {
-    std::vector<uint64_t> set(words_, 0);
-    set[static_cast<size_t>(rank) / 64] = uint64_t{1} << (rank % 64);
-    return intern(input_chunk, set);
+  explicit ValueTable(int ranks)
+      : words_((static_cast<size_t>(ranks) + 63) / 64), slots_(1024), set_(words_) {
+    add(0, set_.data());
   }
 
+  // Of one contribution; each is added once, and before any that is interned.
+  uint32_t add_single(int rank, int input_chunk) {
+    set_.assign(words_, 0);
+    set_[static_cast<size_t>(rank) / 64] = uint64_t{1} << (rank % 64);
+    return add(input_chunk, set_.data());
+  }
+
+  // Of several contributions.
   uint32_t intern(int input_chunk, const std::vector<uint64_t>& set) {
     uint64_t hash = static_cast<uint64_t>(input_chunk) * 0x9E3779B97F4A7C15u;
     for (const uint64_t word : set) hash = (hash ^ word) * 0xD6E8FEB86659FD93u + (hash >> 29);
-    const auto [first, last] = known_.equal_range(hash);
-    for (auto it = first; it != last; ++it) {
-      if (chunk_[it->second] == input_chunk &&
-          std::equal(set.begin(), set.end(), this->set(it->second))) {
-        return it->second;
+    for (size_t at = hash >> 16;; ++at) {
+      Slot& slot = slots_[at & (slots_.size() - 1)];
+      if (slot.value == 0) {
+        slot = {hash, add(input_chunk, set.data())};
+        const uint32_t value = slot.value;
+        if (++interned_ * 2 > slots_.size()) grow();
+        return value;
       }
+      if (slot.hash == hash && chunk_[slot.value] == input_chunk &&
+          std::equal(set.begin(), set.end(), this->set(slot.value)))
+        return slot.value;
     }
-    const uint32_t value = add(input_chunk);
-    std::copy(set.begin(), set.end(), sets_.end() - static_cast<ptrdiff_t>(words_));
-    known_.emplace(hash, value);
-    return value;
   }
 
   int input_chunk(uint32_t value) const { return chunk_[value]; }
@@ -58,16 +63,34 @@ class ValueTable {
   }
 
  private:
-  uint32_t add(int input_chunk) {
+  struct Slot {
+    uint64_t hash = 0;
+    uint32_t value = 0;
+  };
+
+  uint32_t add(int input_chunk, const uint64_t* set) {
     chunk_.push_back(input_chunk);
-    sets_.resize(sets_.size() + words_);
+    sets_.insert(sets_.end(), set, set + words_);
     return static_cast<uint32_t>(chunk_.size() - 1);
+  }
+
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 4);
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.value == 0) continue;
+      size_t at = slot.hash >> 16;
+      while (slots_[at & (slots_.size() - 1)].value != 0) ++at;
+      slots_[at & (slots_.size() - 1)] = slot;
+    }
   }
 
   size_t words_;
   std::vector<int> chunk_;
   std::vector<uint64_t> sets_;
-  std::unordered_multimap<uint64_t, uint32_t> known_;
+  std::vector<Slot> slots_;  // a power of two, at most half full
+  size_t interned_ = 0;
+  std::vector<uint64_t> set_;
 };
 
 struct Content {
@@ -81,35 +104,33 @@ struct Operand {
   bool raw = false;  // without the pre-operation so far
 };
 
-class ValueCheck {
+class ValueCheck : public ValueWatcher {
  public:
-  ValueCheck(const Plan& plan, const PlanIndex& index, const Order& order, const Memory& memory,
-             const Values* separate)
+  ValueCheck(const Plan& plan, const PlanIndex& index, const Memory& memory,
+             const ValueWatcher* separate)
       : plan_(plan),
         index_(index),
-        order_(order),
+        passes_(passes_needed(plan)),
         memory_(memory),
         separate_(separate),
         table_(plan.ranks),
-        contents_(memory.locations()) {}
-
-  Result<Values> run() {
-    for (uint32_t lane = 0; lane < order_.lanes; ++lane) {
-      found_.completes.emplace_back(index_.steps(lane).size(), kUnknown);
-    }
+        contents_(memory.locations()) {
+    for (uint32_t lane = 0; lane < index.lanes(); ++lane)
+      found_.completes.emplace_back(index.steps(lane).size(), kUnknown);
     fill_inputs();
-    for (const Event& event : order_.events) {
-      const Step& step = index_.steps(event.lane)[event.step];
-      if (step.op == Op::kSync) continue;
-      for (int j = 0; j < step.chunks; ++j) {
-        if (Status status = run_chunk(event, step, j); !status.ok()) return status;
-      }
-    }
-    if (Status status = check_outputs(); !status.ok()) return status;
-    return std::move(found_);
   }
 
+  const Values& values() const override { return found_; }
+
  private:
+  Status look(const Event& event) override {
+    const Step& step = index_.steps(event.lane)[event.step];
+    for (int j = 0; j < step.chunks && step.op != Op::kSync; ++j) {
+      if (Status status = run_chunk(event, step, j); !status.ok()) return status;
+    }
+    return {};
+  }
+
   static constexpr uint8_t kUnknown = 2;
 
   template <class... Args>
@@ -119,7 +140,8 @@ class ValueCheck {
   }
 
   Status run_chunk(const Event& event, const Step& step, int j) {
-    set_.assign(table_.words(), 0);
+    const bool several = step.srcs.size() > 1;
+    if (several) set_.assign(table_.words(), 0);
     Operand first;
     bool raw = false;
     for (size_t s = 0; s < step.srcs.size(); ++s) {
@@ -127,16 +149,16 @@ class ValueCheck {
       if (!operand.ok()) return operand.status();
       if (s == 0) first = operand.value();
       raw = raw || operand->raw;
-      if (Status status = join(event, step, s, j, first.value, operand->value); !status.ok()) {
+      if (!several) break;
+      if (Status status = join(event, step, s, j, first.value, operand->value); !status.ok())
         return status;
-      }
     }
     const uint32_t result =
-        step.srcs.size() == 1 ? first.value : table_.intern(table_.input_chunk(first.value), set_);
+        several ? table_.intern(table_.input_chunk(first.value), set_) : first.value;
     // A complete operand that is not raw was completed before; more than one operand means that
     // none was.
-    const bool completes = reduces(plan_.collective) && (raw || step.srcs.size() > 1) &&
-                           table_.contributors(result) == plan_.ranks;
+    const bool completes =
+        reduces(plan_.collective) && (raw || several) && table_.contributors(result) == plan_.ranks;
     uint8_t& known = found_.completes[event.lane][event.step];
     if (known == kUnknown) known = completes ? 1 : 0;
     if ((known == 1) != completes) {
@@ -156,12 +178,19 @@ class ValueCheck {
       const int chunks =
           input_blocks(plan_.collective, plan_.ranks, plan_.root, rank) * plan_.chunks_per_block;
       for (int c = 0; c < chunks; ++c) {
-        const uint32_t value = table_.single(rank, c);
-        for (uint32_t pass = 0; pass < order_.passes; ++pass) {
+        const uint32_t value = table_.add_single(rank, c);
+        if (c == 0) first_single_.push_back(value);
+        for (uint32_t pass = 0; pass < passes_; ++pass) {
           contents_[memory_.at({rank, Buffer::kInput, c}, 0, pass)] = {value, pass, true};
         }
       }
+      if (chunks == 0) first_single_.push_back(0);
     }
+  }
+
+  // What the user's input chunk holds.
+  uint32_t single(int rank, int input_chunk) const {
+    return first_single_[static_cast<size_t>(rank)] + static_cast<uint32_t>(input_chunk);
   }
 
   // A raw contribution counts as nothing where a reduction wants it with the pre-operation applied.
@@ -190,6 +219,14 @@ class ValueCheck {
     return {};
   }
 
+  // The next value read. A fault with separate buffers, after which they are not followed, is told
+  // first anyway.
+  bool differs_from_separate(uint32_t value) const {
+    if (separate_ == nullptr) return false;
+    const std::vector<uint32_t>& reads = separate_->values().reads;
+    return found_.reads.size() < reads.size() && reads[found_.reads.size()] != value;
+  }
+
   Result<Operand> read(const Event& event, const Step& step, const Ref& ref, int j) {
     const int rank = index_.id(event.lane).rank;
     const Content content = contents_[memory_.at(ref, j, event.pass)];
@@ -197,7 +234,7 @@ class ValueCheck {
     if (ref.buffer == Buffer::kInput) {
       // Only in place can an input have been written. The same data again does no harm, unless a
       // pre-operation was applied.
-      const bool intact = value == table_.single(ref.rank, ref.chunk + j);
+      const bool intact = value == single(ref.rank, ref.chunk + j);
       if (!intact || (!content.raw && reduces(plan_.collective))) {
         return fault(event, "reads {} after it was overwritten in place", describe(ref, j, rank));
       }
@@ -213,7 +250,7 @@ class ValueCheck {
                    "reads {}, which holds input chunk {}, but the step moves chunk {} of a block",
                    describe(ref, j, rank), table_.input_chunk(value), expected);
     }
-    if (separate_ != nullptr && separate_->reads[found_.reads.size()] != value) {
+    if (differs_from_separate(value)) {
       return fault(event, "reads {}, which holds other data in place than with separate buffers",
                    describe(ref, j, rank));
     }
@@ -221,7 +258,7 @@ class ValueCheck {
     return Operand{value, ref.buffer == Buffer::kInput};
   }
 
-  Status check_outputs() {
+  Status finish() override {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const int blocks = output_blocks(plan_.collective, plan_.ranks, plan_.root, rank);
       for (int block = 0; block < blocks; ++block) {
@@ -234,6 +271,7 @@ class ValueCheck {
   }
 
   int contributor(int rank, int block) const {
+    if (block < plan_.ranks && required(rank, block, block) >= 0) return block;
     for (int from = 0; from < plan_.ranks; ++from) {
       if (required(rank, block, from) >= 0) return from;
     }
@@ -248,7 +286,7 @@ class ValueCheck {
     const int from = contributor(rank, block);
     const int chunk = block * plan_.chunks_per_block + c;
     const int input_chunk = required(rank, block, from) * plan_.chunks_per_block + c;
-    for (uint32_t pass = 0; pass < order_.passes; ++pass) {
+    for (uint32_t pass = 0; pass < passes_; ++pass) {
       const size_t at = memory_.at({rank, Buffer::kOutput, chunk}, 0, pass);
       if (undefined(contents_[at])) return lacks(rank, chunk, "is never written");
       const uint32_t value = contents_[at].value;
@@ -258,13 +296,13 @@ class ValueCheck {
                                  table_.input_chunk(value), input_chunk));
       }
       if (!reduces(plan_.collective)) {
-        if (value == table_.single(from, input_chunk)) continue;
+        if (value == single(from, input_chunk)) continue;
         return lacks(rank, chunk,
                      fmt::format("ends with data of rank {} instead of rank {}",
                                  table_.first_rank(value, plan_.ranks, true), from));
       }
-      const int missing = table_.first_rank(value, plan_.ranks, false);
-      if (missing >= 0) {
+      if (table_.contributors(value) < plan_.ranks) {
+        const int missing = table_.first_rank(value, plan_.ranks, false);
         return lacks(rank, chunk, fmt::format("ends without the contribution of rank {}", missing));
       }
     }
@@ -277,10 +315,11 @@ class ValueCheck {
 
   const Plan& plan_;
   const PlanIndex& index_;
-  const Order& order_;
+  const uint32_t passes_;
   const Memory& memory_;
-  const Values* separate_;
+  const ValueWatcher* separate_;
   ValueTable table_;
+  std::vector<uint32_t> first_single_;  // per rank
   std::vector<Content> contents_;
   std::vector<uint64_t> set_;
   Values found_;
@@ -288,9 +327,9 @@ class ValueCheck {
 
 }  // namespace
 
-Result<Values> check_values(const Plan& plan, const PlanIndex& index, const Order& order,
-                            const Memory& memory, const Values* separate) {
-  return ValueCheck(plan, index, order, memory, separate).run();
+std::unique_ptr<ValueWatcher> value_check(const Plan& plan, const PlanIndex& index,
+                                          const Memory& memory, const ValueWatcher* separate) {
+  return std::make_unique<ValueCheck>(plan, index, memory, separate);
 }
 
 }  // namespace tessera::verifier

@@ -42,6 +42,11 @@ TEST(Verifier, AcceptsOneHopAndRingPlansOfManyRanks) {
   EXPECT_EQ(verdict(samples::direct_all_to_all(64)), "ok");
 }
 
+// What happened before each step of all passes would fill gigabytes.
+TEST(Verifier, AcceptsRingsOfMoreRanksThanCouldBeKeptInMemory) {
+  EXPECT_TRUE(verify(samples::ring_all_reduce(384)).ok());
+}
+
 TEST(Verifier, MarksTheStepsThatCompleteAReduction) {
   const int n = 3;
   const Result<VerifiedPlan> ring = verify(samples::ring_reduce_scatter(n));
