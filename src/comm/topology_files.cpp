@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/file.h"
 #include "base/keyed_hash.h"
 #include "base/log.h"
 #include "topology/graph_of.h"
@@ -72,7 +73,7 @@ Result<TopologyFiles> TopologyFiles::read(const Config& config, int ranks) {
 }
 
 Status TopologyFiles::read_topology(const std::string& path) {
-  Result<std::string> text = topology::XmlSource::read_file(path);
+  Result<std::string> text = read_file(path, topology::kMostXmlBytes);
   if (!text.ok()) return text.status();
   const uint64_t hash = short_hash(text.value());
   Result<topology::Machine> machine = topology::parse_nccl_xml(std::move(text).value(), path);
@@ -86,7 +87,7 @@ Status TopologyFiles::read_topology(const std::string& path) {
 }
 
 Status TopologyFiles::read_graphs(const std::string& path, int ranks) {
-  Result<std::string> text = topology::XmlSource::read_file(path);
+  Result<std::string> text = read_file(path, topology::kMostXmlBytes);
   if (!text.ok()) return text.status();
   const uint64_t hash = short_hash(text.value());
   Result<topology::SearchedGraphs> read = topology::parse_graph_xml(std::move(text).value(), path);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/file.h"
 #include "topology/graph_of.h"
 #include "topology/hwloc_read.h"
 #include "topology/hwloc_topology.h"
@@ -50,7 +51,7 @@ Result<Described> describe_machine(const std::string& from) {
   const bool file = stat(from.c_str(), &state) == 0;
   if (!file && from.find(':') != std::string::npos && from.find('/') == std::string::npos)
     return by_hwloc(HwlocTopology::synthetic(from));
-  Result<std::string> text = XmlSource::read_file(from);
+  Result<std::string> text = read_file(from, kMostXmlBytes);
   if (!text.ok()) return text.status();
   if (root_of(text.value()) == "topology") return by_hwloc(HwlocTopology::from_file(from));
   Result<Machine> machine = read_nccl_xml(from);

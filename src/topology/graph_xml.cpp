@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <set>
 
+#include "base/file.h"
 #include "topology/text.h"
 #include "topology/xml_source.h"
 
@@ -172,7 +173,7 @@ Result<SearchedGraphs> parse_graph_xml(std::string text, std::string source) {
 }
 
 Result<SearchedGraphs> read_graph_xml(const std::string& path) {
-  Result<std::string> text = XmlSource::read_file(path);
+  Result<std::string> text = read_file(path, kMostXmlBytes);
   if (!text.ok()) return text.status();
   return parse_graph_xml(std::move(text.value()), path);
 }

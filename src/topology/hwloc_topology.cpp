@@ -1,40 +1,17 @@
 #include "topology/hwloc_topology.h"
 
-#include <sys/stat.h>
-
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 
+#include "base/file.h"
 #include "topology/hwloc_document.h"
+#include "topology/xml_source.h"
 
 namespace tessera::topology {
 namespace {
 
-constexpr std::streamoff kMostBytes = 64 << 20;
-
 std::string reason() { return std::strerror(errno); }
-
-Result<std::string> read_file(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0)
-    return Status::error(Code::kInvalidArgument, "{}: {}", path, reason());
-  if (S_ISDIR(info.st_mode))
-    return Status::error(Code::kInvalidArgument, "{}: is a directory", path);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Status::error(Code::kInvalidArgument, "{}: {}", path, reason());
-  std::string bytes;
-  std::vector<char> block(1 << 16);
-  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
-    bytes.append(block.data(), static_cast<size_t>(file.gcount()));
-    if (bytes.size() > kMostBytes)
-      return Status::error(Code::kInvalidArgument, "{}: more than {} MiB", path, kMostBytes >> 20);
-  }
-  if (file.bad()) return Status::error(Code::kSystem, "{}: cannot be read", path);
-  return bytes;
-}
 
 }  // namespace
 
@@ -50,7 +27,7 @@ Result<HwlocTopology::Handle> HwlocTopology::create(const std::string& source) {
 }
 
 Result<HwlocTopology> HwlocTopology::from_file(const std::string& path) {
-  Result<std::string> bytes = read_file(path);
+  Result<std::string> bytes = read_file(path, kMostXmlBytes);
   if (!bytes.ok()) return bytes.status();
   return from_document(bytes.value(), path);
 }

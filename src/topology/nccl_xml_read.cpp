@@ -1,5 +1,6 @@
 #include <map>
 
+#include "base/file.h"
 #include "topology/nccl_xml.h"
 #include "topology/nccl_xml_check.h"
 #include "topology/nccl_xml_element.h"
@@ -344,7 +345,7 @@ Result<Machine> parse_nccl_xml(std::string text, std::string source) {
 }
 
 Result<Machine> read_nccl_xml(const std::string& path) {
-  Result<std::string> text = XmlSource::read_file(path);
+  Result<std::string> text = read_file(path, kMostXmlBytes);
   if (!text.ok()) return text.status();
   return parse_nccl_xml(std::move(text.value()), path);
 }

@@ -1,59 +1,23 @@
 #include "topology/xml_source.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
-#include "base/fd.h"
 #include "topology/text.h"
 
 namespace tessera::topology {
 namespace {
 
-Status cannot_read(const std::string& path, int error) {
-  return Status::error(Code::kSystem, "{}: cannot read this file: {}", path, std::strerror(error));
-}
-
-Status too_large(const std::string& source) {
-  return Status::error(Code::kInvalidArgument,
-                       "{}: larger than {} MiB, the limit for a topology file", source,
-                       kMostXmlBytes >> 20);
-}
-
 std::string element(const pugi::xml_node& node) { return shown(node.name()); }
 
 }  // namespace
 
-Result<std::string> XmlSource::read_file(const std::string& path) {
-  // Not blocking, so that a pipe in place of a file is an error and no endless wait.
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status {};
-  if (!fd.valid() || ::fstat(fd.get(), &status) != 0) return cannot_read(path, errno);
-  if (S_ISDIR(status.st_mode)) return cannot_read(path, EISDIR);
-  if (!S_ISREG(status.st_mode))
-    return Status::error(Code::kSystem, "{}: cannot read this file: it is no regular file", path);
-  if (status.st_size > static_cast<off_t>(kMostXmlBytes)) return too_large(path);
-  std::string text;
-  // Sizes in /proc and /sys are not true: read up to the end.
-  for (;;) {
-    const size_t had = text.size();
-    text.resize(had + std::clamp<size_t>(static_cast<size_t>(status.st_size), 4096, 1 << 20));
-    const ssize_t got = ::read(fd.get(), text.data() + had, text.size() - had);
-    if (got < 0 && errno != EINTR) return cannot_read(path, errno);
-    text.resize(had + static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    if (got == 0) return text;
-    if (text.size() > kMostXmlBytes) return too_large(path);
-  }
-}
-
 Status XmlSource::load(std::string text, std::string source, const char* root) {
   source_ = std::move(source);
   text_ = std::move(text);
-  if (text_.size() > kMostXmlBytes) return too_large(source_);
+  if (text_.size() > kMostXmlBytes)
+    return Status::error(Code::kInvalidArgument, "{}: larger than {} MiB, the limit", source_,
+                         kMostXmlBytes >> 20);
   for (size_t i = 0; i < text_.size(); ++i)
     if (text_[i] == '\n' || (text_[i] == '\r' && (i + 1 == text_.size() || text_[i + 1] != '\n')))
       line_ends_.push_back(i);

@@ -25,9 +25,6 @@ constexpr size_t kMostDepth = 10'000;
 
 class XmlSource {
  public:
-  // A regular file of at most kMostXmlBytes.
-  static Result<std::string> read_file(const std::string& path);
-
   // The document has one root element of this name and keeps the limits.
   Status load(std::string text, std::string source, const char* root);
 

@@ -1,17 +1,14 @@
 #include "tuner/profile.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "plan/json_tree.h"
 
@@ -148,21 +145,10 @@ std::string to_json(const Profile& profile) {
 }
 
 Result<Profile> load_profile(const std::string& path) {
-  constexpr uintmax_t kMostBytes = 64 << 20;
-  std::error_code unknown;  // then opening it says why
-  if (std::filesystem::exists(path, unknown) &&
-      (!std::filesystem::is_regular_file(path, unknown) ||
-       std::filesystem::file_size(path, unknown) > kMostBytes)) {
-    return Status::error(Code::kInvalidUsage, "profile {}: no regular file of at most {} MiB", path,
-                         kMostBytes >> 20);
-  }
-  errno = 0;
-  std::ifstream file(path);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf()))
-    return Status::error(Code::kInvalidUsage, "profile {}: {}", path,
-                         errno != 0 ? std::strerror(errno) : "cannot be read");
-  return parse_profile(text.str(), "profile " + path);
+  constexpr size_t kMostBytes = 64 << 20;
+  const Result<std::string> text = read_file(path, kMostBytes);
+  if (!text.ok()) return Status::error(Code::kInvalidUsage, "profile {}", text.status().message());
+  return parse_profile(text.value(), "profile " + path);
 }
 
 Status save_profile(const Profile& profile, const std::string& path) {

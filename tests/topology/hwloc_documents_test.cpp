@@ -359,7 +359,7 @@ TEST_F(HwlocPaths, AbsentOnesFoldersAndOthersAreErrorsThatNameThem) {
               AllOf(StartsWith(name), HasSubstr("No such file")));
   std::filesystem::create_directory(path_);
   EXPECT_THAT(read_hwloc_xml(name).status().message(),
-              AllOf(StartsWith(name), HasSubstr("is a directory")));
+              AllOf(StartsWith(name), HasSubstr("Is a directory")));
   std::filesystem::remove(path_);
   std::ofstream(path_) << "";
   EXPECT_EQ(read_hwloc_xml(name).status().message(), name + ": the file is empty");
