@@ -182,7 +182,7 @@ constexpr Setting kSettings[] = {
     {"TESSERA_PROFILE", false, set_text<&Config::profile>, text_of<&Config::profile>},
     {"NCCL_TUNER_PLUGIN", false, set_text<&Config::tuner_plugin>, text_of<&Config::tuner_plugin>},
     {"NCCL_NET_PLUGIN", false, set_text<&Config::net_plugin>, text_of<&Config::net_plugin>},
-    {"NCCL_NET", false, set_text<&Config::net>, text_of<&Config::net>},
+    {"NCCL_NET", true, set_text<&Config::net>, text_of<&Config::net>},
     {"NCCL_TOPO_FILE", false, set_text<&Config::topology_file>, text_of<&Config::topology_file>},
     {"NCCL_TOPO_DUMP_FILE", false, set_text<&Config::topology_dump>,
      text_of<&Config::topology_dump>},
@@ -304,17 +304,21 @@ Result<Config> Config::from_environment() {
   return config;
 }
 
-std::vector<std::pair<std::string, std::string>> Config::shared_settings() const {
-  std::vector<std::pair<std::string, std::string>> shared;
+Config::Texts Config::shared_settings() const {
+  Texts shared;
   for (const Setting& setting : kSettings) {
     if (setting.shared) shared.emplace_back(setting.name, setting.get(*this));
   }
-  shared.emplace_back("TESSERA_PROFILE (contents)", profile_digest);
   shared.emplace_back("NCCL_TUNER_PLUGIN (in use)", plugin_in_use);
   shared.emplace_back("NCCL_NET_PLUGIN (in use)", net_plugin_in_use);
-  shared.emplace_back("NCCL_TOPO_FILE (contents)", topology_digest);
   shared.emplace_back("NCCL_GRAPH_FILE (contents)", graph_digest);
+  shared.emplace_back("TESSERA_EMULATE (contents)", emulation_digest);
   return shared;
+}
+
+Config::Texts Config::host_settings() const {
+  return {{"TESSERA_PROFILE (contents)", profile_digest},
+          {"NCCL_TOPO_FILE (contents)", topology_digest}};
 }
 
 int Config::sockets_per_peer() const {

@@ -48,7 +48,7 @@ struct Config {
   // What is in use, in words or digits; set when a communicator is made.
   std::string profile_digest = "none", plugin_in_use = "none";
   std::string net_plugin_in_use = "none";
-  std::string topology_digest = "none", graph_digest = "none";
+  std::string topology_digest = "none", graph_digest = "none", emulation_digest = "none";
   std::string cache_home;     // XDG_CACHE_HOME, or HOME/.cache
   int blocking = -1;          // NCCL_COMM_BLOCKING: -1 unset
   std::string socket_ifname;  // NCCL_SOCKET_IFNAME
@@ -74,9 +74,13 @@ struct Config {
 
   static Result<Config> from_environment();
 
-  // The settings that all ranks must share, as (variable, value) texts in a fixed order; compared
-  // at init.
-  std::vector<std::pair<std::string, std::string>> shared_settings() const;
+  using Texts = std::vector<std::pair<std::string, std::string>>;  // (variable, value)
+
+  // The settings that all ranks must share, in a fixed order; compared at init.
+  Texts shared_settings() const;
+  // Those that the ranks of a host must share: what describes a host may differ between hosts, and
+  // nothing that they do together follows from it.
+  Texts host_settings() const;
 
   // Sockets between two ranks, 1 to 64 after from_environment().
   int sockets_per_peer() const;

@@ -108,8 +108,27 @@ struct Greeting {
   uint64_t probe_address;
   uint64_t single_copy;
   cpu_set_t cores;
+  Code fault;  // that the rank cannot go on, and why
+  char reason[200];
 };
 static_assert(sizeof(Greeting) <= sizeof(SetupBox::payload));
+
+void complain(Greeting& greeting, const Status& status) {
+  greeting.fault = status.code();
+  const size_t length = std::min(status.message().size(), sizeof(greeting.reason) - 1);
+  std::memcpy(greeting.reason, status.message().data(), length);
+}
+
+// What the first rank that cannot go on has said.
+Status complaint(const std::vector<Greeting>& greetings, int rank) {
+  for (size_t from = 0; from < greetings.size(); ++from) {
+    const Greeting& greeting = greetings[from];
+    if (greeting.fault == Code::kOk) continue;
+    return Status::error(greeting.fault, "rank {}: rank {} cannot take part: {}", rank, from,
+                         greeting.reason);
+  }
+  return {};
+}
 
 Status emulate(Core& core, bool several_hosts) {
   if (several_hosts) {
@@ -165,7 +184,7 @@ Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
   static uint64_t word = cma::kProbeWord;  // written only with its own value, by peers
   std::vector<int> everyone(core.ranks);
   for (int rank = 0; rank < core.ranks; ++rank) everyone[rank] = rank;
-  Greeting mine{reinterpret_cast<uint64_t>(&word), 0, usable_cores()};
+  Greeting mine{reinterpret_cast<uint64_t>(&word), 0, usable_cores(), Code::kOk, {}};
   Result<std::vector<Greeting>> all =
       exchange.all_gather(everyone, mine, SetupCall::kInit, deadline);
   if (!all.ok()) return all.status();
@@ -194,7 +213,8 @@ Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
   core.site.hosts = static_cast<int>(hosts.size());
   if (hosts.size() > 1) core.site.host_of = std::move(host_of);
   if (core.emulated) describe_emulated(*core.emulated, core.site);
-  if (Status s = make_tuners(core); !s.ok()) return s;
+  const Status tuned = make_tuners(core);  // a plugin may have refused this rank only
+  if (!tuned.ok()) complain(mine, tuned);
   bool possible = core.config.single_copy;
   for (int peer = 0; possible && peer < core.ranks; ++peer) {
     if (!core.same_process(peer) && !core.elsewhere(peer))
@@ -202,7 +222,9 @@ Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
   }
   mine.single_copy = possible ? 1 : 0;
   all = exchange.all_gather(everyone, mine, SetupCall::kInit, deadline);
+  if (!tuned.ok()) return tuned;
   if (!all.ok()) return all.status();
+  if (Status s = complaint(all.value(), core.rank); !s.ok()) return s;
   core.single_copy = std::all_of(all.value().begin(), all.value().end(),
                                  [](const Greeting& g) { return g.single_copy != 0; });
   return {};

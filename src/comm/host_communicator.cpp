@@ -7,6 +7,7 @@
 #include "comm/form.h"
 #include "comm/topology_files.h"
 #include "device/host/memory.h"
+#include "transports/emulated/description.h"
 
 namespace tessera {
 namespace {
@@ -58,6 +59,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   if (!files.ok()) return files.status();
   joining.config.topology_digest = files->topology_digest();
   joining.config.graph_digest = files->graph_digest();
+  joining.config.emulation_digest = emulated::contents_digest(options.config.emulate);
   Result<Membership> membership = join(id, joining, deadline);
   if (!membership.ok()) return membership.status();
   Result<std::unique_ptr<Communicator>> made =

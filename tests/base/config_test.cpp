@@ -11,6 +11,7 @@ namespace tessera {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
@@ -331,12 +332,16 @@ TEST_F(ConfigTest, SharedSettingsHoldWhatDecidesTheScheduleAndNothingPersonal) {
   EXPECT_THAT(shared, Contains(Pair("TESSERA_SLICE_BYTES", "4096")));
   EXPECT_THAT(shared, Contains(Pair("TESSERA_LL_MAX", "-1")));
   EXPECT_THAT(shared, Contains(Pair("TESSERA_SINGLE_COPY", "1")));
-  EXPECT_THAT(shared, Contains(Pair("NCCL_TOPO_FILE (contents)", "none")));
+  EXPECT_THAT(shared, Contains(Pair("NCCL_NET", "")));
+  EXPECT_THAT(shared, Contains(Pair("TESSERA_EMULATE (contents)", "none")));
   EXPECT_THAT(shared, Contains(Pair("NCCL_GRAPH_FILE (contents)", "none")));
   EXPECT_THAT(shared, Contains(Pair("NCCL_TUNER_PLUGIN (in use)", "none")));
   EXPECT_THAT(shared, Contains(Pair("NCCL_NET_PLUGIN (in use)", "none")));
   EXPECT_THAT(shared, Not(Contains(Pair("NCCL_DEBUG", ::testing::_))));
   EXPECT_THAT(shared, Not(Contains(Pair("TESSERA_TIMEOUT_MS", ::testing::_))));
+  EXPECT_THAT(shared, Not(Contains(Pair("NCCL_TOPO_FILE (contents)", ::testing::_))));
+  EXPECT_THAT(config.host_settings(), ElementsAre(Pair("TESSERA_PROFILE (contents)", "none"),
+                                                  Pair("NCCL_TOPO_FILE (contents)", "none")));
 }
 
 TEST_F(ConfigTest, OnlySettingsThatDifferFromTheDefaultAreLogged) {

@@ -106,7 +106,12 @@ inline bool closed_by_root(const Fd& fd) {
 }
 
 inline bootstrap::Hello hello_of(int rank, int ranks) {
-  return {rank, ranks, 20'000, bootstrap::describe_self(rank), Config{}.shared_settings()};
+  return {rank,
+          ranks,
+          20'000,
+          bootstrap::describe_self(rank),
+          Config{}.shared_settings(),
+          Config{}.host_settings()};
 }
 
 // A genuine hello as another implementation might send it.

@@ -1,4 +1,9 @@
 // Hosts with interfaces that lead nowhere, names that mean nothing, and settings that are wrong.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
 #include "multihost/support/fixture.h"
 
 namespace tessera::multihost {
@@ -133,6 +138,37 @@ TEST_F(WrongSettings, AHostWithoutItsCableCannotJoinAndSaysWhereItWanted) {
   const std::vector<Ending> endings = endings_with("", network);
   EXPECT_THAT(endings[0].text, HasSubstr("rank 1"));
   EXPECT_THAT(endings[1].text, HasSubstr("10.7.0.1"));
+}
+
+// What forces a choice must be equal everywhere; what describes a host, on it.
+TEST_F(Interfaces, HostsThatDifferInWhatDecidesAreToldByRankAndValue) {
+  const Network network(2);
+  const Job::OptionsOf options = [](int rank) {
+    CommOptions own = quick_options();
+    if (rank == 2) own.config.nccl_algorithms = "ring";
+    return own;
+  };
+  Job job(network, {0, 1, 1}, options, some_traffic);
+  for (const Ending& ending : job.endings(seconds(20))) {
+    EXPECT_FALSE(ending.hung);
+    EXPECT_THAT(ending.text,
+                AllOf(HasSubstr("create: "), HasSubstr("rank 2 has NCCL_ALGO=\"ring\""),
+                      HasSubstr("NCCL_ALGO=\"\"")));
+  }
+}
+
+TEST_F(Interfaces, HostsThatAreDescribedDifferentlyWorkTogether) {
+  const std::string file = testing::TempDir() + fmt::format("one-host-{}.xml", getpid());
+  std::ofstream(file) << R"(<system version="1"><cpu numaid="0" affinity="f"/></system>)";
+  const Network network(2);
+  const Job::OptionsOf options = [&](int rank) {
+    CommOptions own = quick_options();
+    if (rank > 0) own.config.topology_file = file;
+    return own;
+  };
+  Job job(network, {0, 1, 1}, options, some_traffic);
+  expect_all_well(job, seconds(40));
+  std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -213,6 +213,24 @@ TEST(TunerPlugin, CollectivesAreRightAsThePluginWantsThem) {
   }
 }
 
+TEST(TunerPlugin, APluginThatRefusesOneRankStopsAllAtOnce) {
+  CommOptions options = test::quick_options(60'000);
+  options.config.tuner_plugin = path_of("six-only-once");
+  const Result<UniqueId> id = create_unique_id(options.config);
+  ASSERT_TRUE(id.ok());
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::thread> threads;
+  std::vector<Status> told(3);
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back(
+        [&, rank] { told[rank] = Communicator::create(id.value(), 3, rank, options).status(); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& status : told)
+    EXPECT_THAT(status.message(), HasSubstr("tuner plugin")) << status.message();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
 TEST(TunerPlugin, RanksWithDifferentPluginsAreTold) {
   const CommOptions options = test::quick_options();
   const Result<UniqueId> id = create_unique_id(options.config);

@@ -5,9 +5,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file.h"
+#include "base/keyed_hash.h"
 #include "topology/describe.h"
 #include "topology/graph_of.h"
 #include "topology/text.h"
+#include "topology/xml_source.h"
 
 namespace tessera::emulated {
 namespace {
@@ -176,6 +179,13 @@ Result<Links> links_of(const std::string& text, int ranks) {
                             : machine_links(description, ranks);
   if (!links.ok()) return of_variable(links.status());
   return slowed(std::move(links).value(), description.slower);
+}
+
+std::string contents_digest(const std::string& text) {
+  const Result<Description> read = parse(text);
+  if (!read.ok()) return "none";
+  const Result<std::string> file = read_file(read->machine, topology::kMostXmlBytes);
+  return file.ok() ? fmt::format("digest {:016x}", short_hash(file.value())) : "none";
 }
 
 }  // namespace tessera::emulated

@@ -38,4 +38,8 @@ Result<Description> parse(const std::string& text);
 // begin with "TESSERA_EMULATE"; also if there are fewer GPUs than ranks.
 Result<Links> links_of(const std::string& text, int ranks);
 
+// What ranks compare, besides the text: "digest 0123456789abcdef" of the file that it names; "none"
+// if it names none that can be read.
+std::string contents_digest(const std::string& text);
+
 }  // namespace tessera::emulated

@@ -1,24 +1,42 @@
 #include "comm/bootstrap/agreement.h"
 
+#include <algorithm>
+
 #include "comm/bootstrap/unique_id.h"
 
 namespace tessera::bootstrap {
 namespace {
 
-Status check_settings(const Hello& hello, const Hello& first) {
-  const size_t common = std::min(hello.settings.size(), first.settings.size());
+// `who` must have the same values.
+Status compare(int32_t rank, const Config::Texts& settings, int32_t first_rank,
+               const Config::Texts& first, const char* who) {
+  const size_t common = std::min(settings.size(), first.size());
   for (size_t i = 0; i < common; ++i) {
-    const auto& [name, value] = hello.settings[i];
-    const auto& [first_name, first_value] = first.settings[i];
+    const auto& [name, value] = settings[i];
+    const auto& [first_name, first_value] = first[i];
     if (name == first_name && value == first_value) continue;
-    return Status::error(Code::kInvalidUsage,
-                         "rank {} has {}=\"{}\", rank {} has {}=\"{}\": all ranks must have the "
-                         "same value",
-                         hello.rank, name, value, first.rank, first_name, first_value);
+    return Status::error(
+        Code::kInvalidUsage,
+        "rank {} has {}=\"{}\", rank {} has {}=\"{}\": {} must have the same value", rank, name,
+        value, first_rank, first_name, first_value, who);
   }
-  if (hello.settings.size() == first.settings.size()) return {};
-  return Status::error(Code::kInvalidUsage, "rank {} tells {} settings, rank {} tells {}",
-                       hello.rank, hello.settings.size(), first.rank, first.settings.size());
+  if (settings.size() == first.size()) return {};
+  return Status::error(Code::kInvalidUsage, "rank {} tells {} settings, rank {} tells {}", rank,
+                       settings.size(), first_rank, first.size());
+}
+
+Status check_settings(const Hello& hello, std::span<const Hello* const> earlier) {
+  if (earlier.empty()) return {};
+  const Hello& first = *earlier.front();
+  if (Status s = compare(hello.rank, hello.settings, first.rank, first.settings, "all ranks");
+      !s.ok())
+    return s;
+  const auto here = std::find_if(earlier.begin(), earlier.end(), [&](const Hello* other) {
+    return other->member.host == hello.member.host;
+  });
+  if (here == earlier.end()) return {};
+  return compare(hello.rank, hello.host_settings, (*here)->rank, (*here)->host_settings,
+                 "all ranks of a host");
 }
 
 }  // namespace
@@ -63,8 +81,7 @@ Status check_hello(const Hello& hello, std::span<const Hello* const> earlier) {
                          other->member.pid, other->member.host_name, hello.member.pid,
                          hello.member.host_name);
   }
-  if (!earlier.empty()) return check_settings(hello, *earlier.front());
-  return {};
+  return check_settings(hello, earlier);
 }
 
 Status version_mismatch(int32_t rank, uint32_t version, std::span<const Hello* const> earlier) {

@@ -123,8 +123,12 @@ class Joiner {
       answer = stranger();
       return Outcome::kOk;
     }
-    const Hello hello{options_.rank, options_.ranks, wait_for_root_ms(deadline_), self,
-                      options_.config.shared_settings()};
+    const Hello hello{options_.rank,
+                      options_.ranks,
+                      wait_for_root_ms(deadline_),
+                      self,
+                      options_.config.shared_settings(),
+                      options_.config.host_settings()};
     const std::string body = pack(hello);
     const FrameHeader out = seal(id_.secret, challenge.nonce, MessageKind::kHello, body);
     spoke_ = true;

@@ -70,6 +70,25 @@ void terminate(Member& member) {
   member.socket_name[sizeof member.socket_name - 1] = '\0';
 }
 
+void append_settings(std::string& body, const Config::Texts& settings) {
+  append(body, static_cast<uint32_t>(settings.size()));
+  for (const auto& [name, value] : settings) {
+    append_text(body, name);
+    append_text(body, value);
+  }
+}
+
+bool take_settings(Reader& reader, Config::Texts& settings) {
+  uint32_t count = 0;
+  if (!reader.take(count)) return false;
+  for (uint32_t i = 0; i < count; ++i) {
+    std::pair<std::string, std::string> setting;
+    if (!reader.take_text(setting.first) || !reader.take_text(setting.second)) return false;
+    settings.push_back(std::move(setting));
+  }
+  return true;
+}
+
 }  // namespace
 
 FrameHeader seal(const Key& secret, const Nonce& nonce, MessageKind kind, std::string_view body) {
@@ -89,30 +108,19 @@ std::string pack(const Hello& hello) {
   append(body, hello.ranks);
   append(body, hello.wait_ms);
   append(body, hello.member);
-  append(body, static_cast<uint32_t>(hello.settings.size()));
-  for (const auto& [name, value] : hello.settings) {
-    append_text(body, name);
-    append_text(body, value);
-  }
+  for (const Config::Texts* settings : {&hello.settings, &hello.host_settings})
+    append_settings(body, *settings);
   return body;
 }
 
 Result<Hello> unpack_hello(std::string_view body) {
   Reader reader(body);
   Hello hello;
-  uint32_t settings = 0;
   if (!reader.take(hello.rank) || !reader.take(hello.ranks) || !reader.take(hello.wait_ms) ||
-      !reader.take(hello.member) || !reader.take(settings)) {
+      !reader.take(hello.member) || !take_settings(reader, hello.settings) ||
+      !take_settings(reader, hello.host_settings) || reader.left() != 0) {
     return malformed("hello");
   }
-  for (uint32_t i = 0; i < settings; ++i) {
-    std::pair<std::string, std::string> setting;
-    if (!reader.take_text(setting.first) || !reader.take_text(setting.second)) {
-      return malformed("hello");
-    }
-    hello.settings.push_back(std::move(setting));
-  }
-  if (reader.left() != 0) return malformed("hello");
   terminate(hello.member);
   return hello;
 }

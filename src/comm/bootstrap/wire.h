@@ -54,7 +54,8 @@ struct Hello {
   int32_t ranks = 0;
   uint32_t wait_ms = 0;  // the rank gives up after that
   Member member;
-  std::vector<std::pair<std::string, std::string>> settings;
+  // Config::shared_settings() and host_settings()
+  Config::Texts settings, host_settings;
 };
 
 std::string pack(const Hello& hello);

@@ -1,9 +1,13 @@
 /* Prefers the tree with LL up to 4 KiB and the ring with Simple beyond, by making all else dear,
-   and chunks of twice the size. NO_INIT: does not begin. */
+   and chunks of twice the size. NO_INIT: does not begin. ONLY_ONCE: not
+   for a second rank. */
 #include <stddef.h>
 #include <stdint.h>
 
 static int calls;
+#ifdef ONLY_ONCE
+static int begun;
+#endif
 int plugin_calls(void) { return calls; }
 
 static int init(void** context, uint64_t communicator, size_t ranks, size_t nodes, void* log,
@@ -12,6 +16,9 @@ static int init(void** context, uint64_t communicator, size_t ranks, size_t node
   *context = &calls;
 #ifdef NO_INIT
   return 2;
+#endif
+#ifdef ONLY_ONCE
+  if (__atomic_fetch_add(&begun, 1, __ATOMIC_RELAXED) > 0) return 2;
 #endif
   constants[143] = 1;
   return communicator != 0 && nodes == 1 && domains[2] == (int)ranks ? 0 : 4;
