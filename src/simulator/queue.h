@@ -40,7 +40,9 @@ struct Event {
 class Queue {
  public:
   static double on_grid(double us) {
-    return static_cast<double>(static_cast<int64_t>(std::min(us, kForever) * kGrid + 0.5)) / kGrid;
+    // Greater numbers are multiples anyway: their last bit counts more.
+    if (us >= kLastBetween) return us;
+    return static_cast<double>(static_cast<int64_t>(us * kGrid + 0.5)) / kGrid;
   }
 
   void push(double us, const Event& event) { buckets_[bucket_of(on_grid(us))].push_back(event); }
@@ -83,7 +85,7 @@ class Queue {
   }
 
   static constexpr double kGrid = 1 << 20;
-  static constexpr double kForever = 1e12;
+  static constexpr double kLastBetween = static_cast<double>(uint64_t{1} << 33);
   static constexpr uint32_t kNone = ~0u;
   static constexpr size_t kRecent = 1024;
 

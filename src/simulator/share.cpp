@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "simulator/cost.h"
 
@@ -9,6 +10,8 @@ namespace tessera::simulator {
 namespace {
 
 constexpr double kUnset = -1;
+constexpr double kNearly = 1e-12;  // of a rate: rounding
+constexpr int kNarrowRounds = 8;   // then all that a link connects is taken in
 
 }  // namespace
 
@@ -21,8 +24,8 @@ Shares::Shares(const topology::Graph& graph, std::vector<LinkSample>* samples)
     if (graph.nodes[node].fan_out.empty()) continue;
     fan_of_node_[node] = static_cast<int>(resources_.size());
     for (int direction = 0; direction < 2; ++direction) {
+      fans_.push_back({&graph.nodes[node].fan_out, {}});
       resources_.emplace_back();
-      resources_.back().fan_out = &graph.nodes[node].fan_out;
       resources_.back().capacity = graph.nodes[node].fan_out[0];
     }
   }
@@ -57,24 +60,26 @@ uint32_t Shares::peer_at(const Path& path, uint32_t resource) const {
   return receives ? path.from : path.to;
 }
 
-void Shares::join(Resource& resource, uint32_t peer) {
-  for (auto& [known, flows] : resource.peers) {
+void Shares::join(uint32_t resource, uint32_t peer) {
+  Fan& fan = fans_[resource - links_];
+  for (auto& [known, flows] : fan.peers) {
     if (known != peer) continue;
     ++flows;
     return;
   }
-  resource.peers.emplace_back(peer, 1);
-  const size_t peers = std::min(resource.peers.size(), resource.fan_out->size());
-  resource.capacity = (*resource.fan_out)[peers - 1];
+  fan.peers.emplace_back(peer, 1);
+  const size_t peers = std::min(fan.peers.size(), fan.table->size());
+  resources_[resource].capacity = (*fan.table)[peers - 1];
 }
 
-void Shares::leave(Resource& resource, uint32_t peer) {
-  auto it = std::find_if(resource.peers.begin(), resource.peers.end(),
+void Shares::leave(uint32_t resource, uint32_t peer) {
+  Fan& fan = fans_[resource - links_];
+  auto it = std::find_if(fan.peers.begin(), fan.peers.end(),
                          [peer](const auto& known) { return known.first == peer; });
   if (--it->second > 0) return;
-  resource.peers.erase(it);
-  const size_t peers = std::min(resource.peers.size(), resource.fan_out->size());
-  resource.capacity = (*resource.fan_out)[peers == 0 ? 0 : peers - 1];
+  fan.peers.erase(it);
+  const size_t peers = std::min(fan.peers.size(), fan.table->size());
+  resources_[resource].capacity = (*fan.table)[peers == 0 ? 0 : peers - 1];
 }
 
 void Shares::mark_dirty(uint32_t resource) {
@@ -101,6 +106,7 @@ void Shares::start(double now, const Path& path, uint32_t lane, double limit_gbs
   flow.limit = limit_gbs;
   flow.path = path;
   flow.lane = lane;
+  flow.bottleneck = kNone;
   flow.active = true;
   bool held = false;
   for (uint32_t i = 0; i < path.count; ++i) {
@@ -109,7 +115,7 @@ void Shares::start(double now, const Path& path, uint32_t lane, double limit_gbs
     place_of(f, i) = static_cast<uint32_t>(resource.users.size());
     resource.users.push_back({f, i});
     resource.demand += flow.limit;
-    if (resource.fan_out != nullptr) join(resource, peer_at(path, r));
+    if (r >= links_) join(r, peer_at(path, r));
     if (!binds(resource)) continue;
     held = true;
     mark_dirty(r);
@@ -136,7 +142,7 @@ bool Shares::finish(double now, uint32_t f, uint32_t version) {
     if (binds(resource)) mark_dirty(r);
     remove_user(f, i);
     resource.demand = resource.users.empty() ? 0 : resource.demand - flow.limit;
-    if (resource.fan_out != nullptr) leave(resource, peer_at(flow.path, r));
+    if (r >= links_) leave(r, peer_at(flow.path, r));
   }
   flow.active = false;
   ++flow.version;
@@ -146,83 +152,129 @@ bool Shares::finish(double now, uint32_t f, uint32_t version) {
 
 void Shares::settle(double now) {
   if (dirty_.empty()) return;
-  collect();
-  fill();
+  for (const uint32_t r : dirty_) {
+    resources_[r].dirty = false;
+    mark(r);
+    mark_users(r);
+  }
+  dirty_.clear();
+  for (int round = 0;; ++round) {
+    collect();
+    fill();
+    if (!widen(round < kNarrowRounds)) break;
+  }
+  for (const uint32_t r : part_links_) resources_[r].marked = false;
   for (const uint32_t f : part_flows_) {
     flows_[f].marked = false;
     set_rate(now, f, new_rates_[f]);
     new_rates_[f] = kUnset;
   }
-}
-
-// All flows that a change of the dirty resources can reach, and the binding resources between them.
-void Shares::collect() {
   part_links_.clear();
   part_flows_.clear();
-  for (const uint32_t r : dirty_) {
-    resources_[r].dirty = false;
-    resources_[r].marked = true;
-    part_links_.push_back(r);
-  }
-  dirty_.clear();
-  for (size_t i = 0; i < part_links_.size(); ++i) {
-    for (const User& user : resources_[part_links_[i]].users) {
-      Flow& flow = flows_[user.flow];
-      if (flow.marked) continue;
-      flow.marked = true;
-      part_flows_.push_back(user.flow);
-      for (uint32_t k = 0; k < flow.path.count; ++k) {
-        const uint32_t r = pool_[flow.path.first + k];
-        if (resources_[r].marked || !binds(resources_[r])) continue;
-        resources_[r].marked = true;
-        part_links_.push_back(r);
-      }
-    }
+  looked_at_ = 0;
+}
+
+void Shares::mark(uint32_t r) {
+  if (resources_[r].marked) return;
+  resources_[r].marked = true;
+  part_links_.push_back(r);
+}
+
+void Shares::mark_users(uint32_t r) {
+  for (const User& user : resources_[r].users) {
+    if (flows_[user.flow].marked) continue;
+    flows_[user.flow].marked = true;
+    part_flows_.push_back(user.flow);
   }
 }
 
-// Fills all flows alike until a resource is full or a flow has reached its limit; these keep what
-// they have, the others go on.
+// The binding resources of the part's flows, with what the flows outside leave of them.
+void Shares::collect() {
+  for (; looked_at_ < part_flows_.size(); ++looked_at_) {
+    const Path& path = flows_[part_flows_[looked_at_]].path;
+    for (uint32_t k = 0; k < path.count; ++k) {
+      const uint32_t r = pool_[path.first + k];
+      if (binds(resources_[r])) mark(r);
+    }
+  }
+  fullest_.clear();
+  for (const uint32_t r : part_links_) {
+    Resource& resource = resources_[r];
+    resource.left = resource.capacity;
+    resource.given = INFINITY;
+    resource.waiting = 0;
+    for (const User& user : resource.users) {
+      if (flows_[user.flow].marked) {
+        ++resource.waiting;
+      } else {
+        resource.left -= flows_[user.flow].rate;
+      }
+    }
+    if (binds(resource)) fullest_.emplace_back(0, r);  // its share is looked up
+  }
+  for (const uint32_t f : part_flows_) new_rates_[f] = kUnset;
+}
+
+// What the fullest resource has for each of its flows, at the top of the heap; none: infinite. As
+// flows get what they get, the others' shares only grow.
+double Shares::least_share() {
+  while (!fullest_.empty()) {
+    const auto [known, r] = fullest_.front();
+    const Resource& resource = resources_[r];
+    const double share =
+        resource.waiting == 0 ? INFINITY : std::max(resource.left, 0.0) / resource.waiting;
+    if (share <= known && resource.waiting > 0) return share;
+    std::pop_heap(fullest_.begin(), fullest_.end(), std::greater<>());
+    if (resource.waiting == 0) {
+      fullest_.pop_back();
+    } else {
+      fullest_.back().first = share;
+      std::push_heap(fullest_.begin(), fullest_.end(), std::greater<>());
+    }
+  }
+  return INFINITY;
+}
+
+// Fills all flows of the part alike until a resource is full or a flow has reached its limit; these
+// keep what they have, the others go on.
 void Shares::fill() {
-  std::sort(part_flows_.begin(), part_flows_.end(), [this](uint32_t a, uint32_t b) {
-    return std::pair(flows_[a].limit, a) < std::pair(flows_[b].limit, b);
-  });
-  for (const uint32_t r : part_links_) {
-    resources_[r].left = resources_[r].capacity;
-    resources_[r].waiting = static_cast<uint32_t>(resources_[r].users.size());
-  }
-  std::vector<uint32_t> binding;
-  for (const uint32_t r : part_links_) {
-    if (binds(resources_[r])) binding.push_back(r);
-  }
-  size_t next = 0;
-  while (next < part_flows_.size()) {
-    double share = INFINITY;
-    std::erase_if(binding, [this](uint32_t r) { return resources_[r].waiting == 0; });
-    for (const uint32_t r : binding)
-      share = std::min(share, std::max(resources_[r].left, 0.0) / resources_[r].waiting);
-    const size_t before = next;
-    for (; next < part_flows_.size(); ++next) {
-      const uint32_t f = part_flows_[next];
-      if (new_rates_[f] != kUnset) continue;
-      if (flows_[f].limit > share) break;
-      freeze(f, flows_[f].limit);
+  std::make_heap(fullest_.begin(), fullest_.end(), std::greater<>());
+  const auto later = [this](uint32_t a, uint32_t b) {
+    return std::pair(flows_[a].limit, a) > std::pair(flows_[b].limit, b);
+  };
+  std::vector<uint32_t> by_limit = part_flows_;
+  std::make_heap(by_limit.begin(), by_limit.end(), later);
+  size_t open = part_flows_.size();
+  while (open > 0) {
+    const double share = least_share();
+    bool limited = false;
+    while (!by_limit.empty()) {
+      const uint32_t f = by_limit.front();
+      if (new_rates_[f] == kUnset) {
+        if (flows_[f].limit > share) break;
+        freeze(f, flows_[f].limit, kNone);
+        limited = true;
+        --open;
+      }
+      std::pop_heap(by_limit.begin(), by_limit.end(), later);
+      by_limit.pop_back();
     }
-    if (next != before) continue;
-    const double nearly = share * (1 + 1e-12);
-    for (const uint32_t r : binding) {
-      if (resources_[r].waiting == 0 || resources_[r].left > nearly * resources_[r].waiting)
-        continue;
-      for (const User& user : resources_[r].users) {
-        if (new_rates_[user.flow] == kUnset) freeze(user.flow, share);
+    if (limited) continue;
+    while (least_share() <= share * (1 + kNearly) && !fullest_.empty()) {
+      Resource& full = resources_[fullest_.front().second];
+      full.given = share;
+      for (const User& user : full.users) {
+        if (!flows_[user.flow].marked || new_rates_[user.flow] != kUnset) continue;
+        freeze(user.flow, share, fullest_.front().second);
+        --open;
       }
     }
   }
-  for (const uint32_t r : part_links_) resources_[r].marked = false;
 }
 
-void Shares::freeze(uint32_t f, double rate) {
+void Shares::freeze(uint32_t f, double rate, uint32_t bottleneck) {
   new_rates_[f] = rate;
+  flows_[f].bottleneck = bottleneck;
   const Path& path = flows_[f].path;
   for (uint32_t i = 0; i < path.count; ++i) {
     Resource& resource = resources_[pool_[path.first + i]];
@@ -230,6 +282,29 @@ void Shares::freeze(uint32_t f, double rate) {
     resource.left -= rate;
     --resource.waiting;
   }
+}
+
+// Takes in the flows that are wrong beside the part's new shares: those that get more of a full
+// resource than it gives others, and those that it does not hold back any more. False: none.
+bool Shares::widen(bool narrow) {
+  const size_t before = part_flows_.size();
+  for (const uint32_t r : part_links_) {
+    const Resource& resource = resources_[r];
+    if (!binds(resource)) continue;
+    const bool full = resource.left <= resource.capacity * kNearly;
+    double most = 0;
+    for (const User& user : resource.users) most = std::max(most, rate_of(user.flow));
+    for (const User& user : resource.users) {
+      Flow& flow = flows_[user.flow];
+      if (flow.marked) continue;
+      const bool freed = flow.bottleneck == r && (!full || flow.rate < most * (1 - kNearly));
+      if (narrow && !freed && flow.rate <= resource.given * (1 + kNearly)) continue;
+      new_rates_[user.flow] = flow.rate;  // until it is shared out anew
+      flow.marked = true;
+      part_flows_.push_back(user.flow);
+    }
+  }
+  return part_flows_.size() > before;
 }
 
 void Shares::set_rate(double now, uint32_t f, double rate) {
@@ -240,7 +315,8 @@ void Shares::set_rate(double now, uint32_t f, double rate) {
   sample(now, flow, rate - flow.rate);
   flow.rate = rate;
   ++flow.version;
-  due_.push_back({f, flow.lane, flow.version & 0xffffff, now + flow.left / (rate * kBytesPerUs)});
+  if (rate > 0)  // else when it gets a share
+    due_.push_back({f, flow.lane, flow.version & 0xffffff, now + flow.left / (rate * kBytesPerUs)});
 }
 
 void Shares::sample(double now, const Flow& flow, double change) {

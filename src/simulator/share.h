@@ -8,8 +8,11 @@
 //      flow c  ==[ 10 ]==
 //
 // A link can hold flows back only if their limits together exceed its bandwidth. Others are
-// ignored, so that a flow that meets nobody costs no more than the length of its route; where links
-// do bind, only the flows are looked at that they connect with the change.
+// ignored, so that a flow that meets nobody costs no more than the length of its route. Where links
+// do bind, shares are max-min fair exactly if every flow is at its limit or has a bottleneck: a full
+// link on which nobody gets more. So a change is followed only as far as it takes flows their
+// bottleneck: the flows of the links that changed are shared out anew beside all others, then those
+// whose bottleneck that has spoilt too, until none is left.
 //
 // A device whose node has a fan-out table adds two resources to each route that ends at it, for
 // what it sends and for what it receives; their bandwidth goes by the number of peers that it
@@ -69,33 +72,46 @@ class Shares {
     double left, rate, since, limit;
     Path path;
     uint32_t lane;
+    uint32_t bottleneck = kNone;  // resource; none at its limit
     uint32_t version = 0;
     bool marked = false, active = false;
   };
   struct User {
     uint32_t flow, place;  // which resource of the flow's path this is
   };
-  struct Resource {
+  struct alignas(64) Resource {       // one cache line
     double capacity = 0, demand = 0;  // demand: the limits of its users together
     double left = 0;                  // while shares are computed
+    double given = 0;                 // to each flow that it holds back
     uint32_t waiting = 0;
     bool marked = false, dirty = false;
     std::vector<User> users;
-    const std::vector<double>* fan_out = nullptr;
+  };
+  struct Fan {
+    const std::vector<double>* table;
     std::vector<std::pair<uint32_t, uint32_t>> peers;  // and flows with each
   };
+
+  static constexpr uint32_t kNone = ~0u;
 
   // With room for the rounding of sums.
   static bool binds(const Resource& r) { return r.demand > r.capacity * (1 + 1e-9); }
 
-  void join(Resource& resource, uint32_t peer);
-  void leave(Resource& resource, uint32_t peer);
+  void join(uint32_t resource, uint32_t peer);
+  void leave(uint32_t resource, uint32_t peer);
   uint32_t peer_at(const Path& path, uint32_t resource) const;
   void mark_dirty(uint32_t resource);
   void remove_user(uint32_t flow, uint32_t place);
+  void mark(uint32_t resource);
+  void mark_users(uint32_t resource);
   void collect();
   void fill();
-  void freeze(uint32_t flow, double rate);
+  double least_share();
+  void freeze(uint32_t flow, double rate, uint32_t bottleneck);
+  bool widen(bool narrow);
+  double rate_of(uint32_t flow) const {
+    return flows_[flow].marked ? new_rates_[flow] : flows_[flow].rate;
+  }
   void set_rate(double now, uint32_t flow, double rate);
   void sample(double now, const Flow& flow, double change);
   uint32_t& place_of(uint32_t flow, uint32_t place) { return places_[flow * stride_ + place]; }
@@ -103,6 +119,7 @@ class Shares {
   uint32_t links_ = 0;
   std::vector<int> fan_of_node_;  // first of a node's two fan-out resources; -1: none
   std::vector<Resource> resources_;
+  std::vector<Fan> fans_;  // of those that are no links
   std::vector<uint32_t> pool_;
   std::vector<Flow> flows_;
   std::vector<uint32_t> free_, dirty_;
@@ -113,7 +130,9 @@ class Shares {
   std::vector<double> link_rates_;
   // the part of the machine that a change concerns
   std::vector<uint32_t> part_links_, part_flows_;
-  std::vector<double> new_rates_;  // by flow
+  size_t looked_at_ = 0;                              // of part_flows_, for their links
+  std::vector<std::pair<double, uint32_t>> fullest_;  // heap: share of a flow, resource
+  std::vector<double> new_rates_;                     // by flow
 };
 
 }  // namespace tessera::simulator

@@ -36,6 +36,16 @@ TEST(ClosedForm, ARingAllReduceTakesWhatItsCostLineSays) {
   }
 }
 
+// A month, on a link of 20 bytes a microsecond.
+TEST(ClosedForm, TimesBeyondAllReasonAreNotCut) {
+  const auto machine = star(2, 20e-3, kLatency);
+  const size_t count = size_t{1} << 44;
+  const double bytes = 4.0 * static_cast<double>(count);
+  expect_near(
+      run::algorithm(Collective::kBroadcast, "one-hop", machine, count, run::costs({})).total_us,
+      bytes / 20);
+}
+
 TEST(ClosedForm, ATreeBroadcastTakesWhatItsCostLineSays) {
   const Cost cost = run::costs({.step_us = 0.3, .signal_us = 0});
   const int n = 15, m = 8;  // a full tree of height 3

@@ -114,8 +114,30 @@ TEST(Shares, FanOutBoundsWhatADeviceSendsByItsPeers) {
   for (const auto& [lane, end] : ends(shares)) EXPECT_DOUBLE_EQ(end, 1000 / 15.0) << lane;
 }
 
+struct Placed {
+  int first, last;  // links
+  double limit, rate;
+};
+
 // Max-min: no link carries too much, and each flow is at its limit or on a full link where no other
 // flow has more.
+void expect_fair(const std::vector<double>& gbs, const std::vector<Placed>& flows) {
+  std::vector<double> carried(gbs.size()), most(gbs.size());
+  for (const Placed& flow : flows) {
+    for (int l = flow.first; l <= flow.last; ++l) {
+      carried[l] += flow.rate;
+      most[l] = std::max(most[l], flow.rate);
+    }
+  }
+  for (size_t l = 0; l < gbs.size(); ++l) EXPECT_LE(carried[l], gbs[l] * (1 + 1e-9));
+  for (const Placed& flow : flows) {
+    bool held = flow.rate >= flow.limit * (1 - 1e-9);
+    for (int l = flow.first; l <= flow.last; ++l)
+      held |= carried[l] >= gbs[l] * (1 - 1e-9) && most[l] <= flow.rate * (1 + 1e-9);
+    EXPECT_TRUE(held) << "links " << flow.first << " to " << flow.last;
+  }
+}
+
 TEST(Shares, RandomFlowsGetTheirMaxMinShare) {
   std::mt19937 random(7);
   const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
@@ -124,10 +146,6 @@ TEST(Shares, RandomFlowsGetTheirMaxMinShare) {
     for (int i = 0; i < 6; ++i) gbs.push_back(1 + pick(20));
     const machines::Machine machine = chain(gbs);
     Shares shares(machine.graph);
-    struct Placed {
-      int first, last;
-      double limit, rate;
-    };
     std::vector<Placed> flows;
     for (int i = 0; i < 12; ++i) {
       const int first = pick(6), last = first + pick(6 - first);
@@ -144,21 +162,45 @@ TEST(Shares, RandomFlowsGetTheirMaxMinShare) {
     }
     shares.settle(0);
     for (const auto& [lane, end] : ends(shares)) flows[lane].rate = kBytes / end / 1e3;
-    std::vector<double> carried(6);
-    for (const Placed& flow : flows) {
-      for (int l = flow.first; l <= flow.last; ++l) carried[l] += flow.rate;
-    }
-    for (int l = 0; l < 6; ++l) EXPECT_LE(carried[l], gbs[l] * (1 + 1e-9));
-    for (const Placed& flow : flows) {
-      bool held = flow.rate >= flow.limit * (1 - 1e-9);
-      for (int l = flow.first; l <= flow.last; ++l) {
-        bool most = carried[l] >= gbs[l] * (1 - 1e-9);
-        for (const Placed& other : flows) {
-          if (other.first <= l && l <= other.last) most &= other.rate <= flow.rate * (1 + 1e-9);
-        }
-        held |= most;
+    SCOPED_TRACE(testing::Message() << "round " << round);
+    expect_fair(gbs, flows);
+  }
+}
+
+// On a long row of links a change concerns few flows, or many by way of each other.
+TEST(Shares, StayMaxMinAsFlowsComeAndGo) {
+  constexpr int kLinks = 30;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+    std::vector<double> gbs;
+    for (int i = 0; i < kLinks; ++i) gbs.push_back(1 + pick(20));
+    const machines::Machine machine = chain(gbs);
+    Shares shares(machine.graph);
+    std::map<uint32_t, std::pair<Placed, Shares::Due>> flows;
+    for (uint32_t lane = 0; lane < 300; ++lane) {
+      const int first = pick(kLinks), last = std::min(kLinks - 1, first + pick(4));
+      std::vector<int> links;
+      for (int l = first; l <= last; ++l) links.push_back(2 * l);
+      const double limit = 1 + pick(30);
+      flows[lane].first = {first, last, limit, 0};
+      shares.start(0, shares.add_path(links, first, last + 1, first, last + 1), lane, limit,
+                   kBytes);
+      for (int end = pick(3); end > 0 && flows.size() > 40; --end) {
+        const auto at = std::next(flows.begin(), pick(static_cast<int>(flows.size()) - 1));
+        EXPECT_TRUE(shares.finish(0, at->second.second.flow, at->second.second.version));
+        flows.erase(at);
       }
-      EXPECT_TRUE(held) << "round " << round;
+      shares.settle(0);
+      for (const Shares::Due& due : shares.due()) {
+        flows[due.lane].second = due;
+        flows[due.lane].first.rate = kBytes / due.time / 1e3;
+      }
+      shares.due().clear();
+      std::vector<Placed> placed;
+      for (const auto& [each, flow] : flows) placed.push_back(flow.first);
+      SCOPED_TRACE(testing::Message() << "seed " << seed << " after " << lane);
+      expect_fair(gbs, placed);
     }
   }
 }

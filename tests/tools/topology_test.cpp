@@ -67,6 +67,14 @@ TEST_F(TopoTool, MistakesInDescriptionsAreNamed) {
   EXPECT_THAT(folder.text, HasSubstr("Is a directory"));
 }
 
+TEST_F(TopoTool, MoreRanksThanItLaysOutAreRefusedAtOnce) {
+  const Ended many = run("tessera-topo --from 'pack:2 core:2500 pu:1'");
+  EXPECT_EQ(many.code, 1);
+  EXPECT_THAT(many.text, HasSubstr("room for 5000 ranks, 4096 are the most: --ranks"));
+  EXPECT_EQ(run("tessera-topo --from 'pack:2 core:2500 pu:1' --ranks 8 --quiet").code, 0);
+  EXPECT_EQ(run("tessera-topo --ranks 4097").code, 2);
+}
+
 TEST_F(TopoTool, ShowsDevicesPathsRingsAndTrees) {
   const std::string text = printed("tessera-topo --from " + written("two.xml", kTwoGpus));
   for (const char* part : {"host 0", "gpu1 (0000:11:00.0)", "nvlink 80 GB/s, 4 links", "NVL 80",

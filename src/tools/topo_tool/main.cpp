@@ -9,6 +9,7 @@
 #include <string>
 
 #include "command_line/help.h"
+#include "plan/limits.h"
 #include "tools/common/files.h"
 #include "topology/describe.h"
 #include "topology/draw.h"
@@ -71,6 +72,11 @@ int show(const Options& options) {
   if (options.hosts > 1) graph = topology::replicate(graph, options.hosts);
   Result<std::vector<int>> nodes = topology::place_ranks(graph, options.ranks);
   if (!nodes.ok()) return fail(nodes.status());
+  if (nodes->size() > kMaxRanks) {
+    return fail(Status::error(Code::kInvalidArgument,
+                              "the machine has room for {} ranks, {} are the most: --ranks",
+                              nodes->size(), kMaxRanks));
+  }
   Result<topology::Layout> layout = topology::search(graph, nodes.value());
   if (!layout.ok()) return fail(layout.status());
   if (!options.read_graphs.empty()) {
@@ -103,7 +109,7 @@ int main(int argc, char** argv) {
       ->check(command_line::between(1, 128));
   app.add_option("--ranks", options.ranks, "how many ranks")
       ->default_str("as stated, or one for each GPU, else core")
-      ->check(command_line::between(1, 1024));
+      ->check(command_line::between(1, kMaxRanks));
   app.add_flag("--no-cores", options.no_cores, "NUMA nodes only, no cores and caches");
   app.add_option("--svg", options.svg, "draw it (needs Graphviz's dot)");
   app.add_option("--dot", options.dot, "write Graphviz's text instead");
