@@ -1,16 +1,15 @@
 #include "base/log.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <mutex>
-#include <new>
 
 #include "base/fd.h"
+#include "base/of_process.h"
 
 namespace tessera::log {
 namespace {
@@ -25,15 +24,7 @@ struct State {
   std::string last_warning;
 };
 
-// Never destroyed: a detached thread may still log while the process ends.
-State& state() {
-  static State* const instance = new State;
-  // A child of fork has no other threads: a lock held by one of them would never be released.
-  static const int watched =
-      ::pthread_atfork(nullptr, nullptr, [] { new (&instance->mutex) std::mutex; });
-  static_cast<void>(watched);
-  return *instance;
-}
+State& state() { return of_process<State, &State::mutex>(); }
 
 std::string host_name() {
   char name[256] = {};

@@ -1,19 +1,11 @@
 #include "transports/net_plugin/process.h"
 
-#include <pthread.h>
-
-#include <new>
+#include "base/of_process.h"
 
 namespace tessera::net_plugin {
 
 PluginsOfProcess& plugins_of_process() {
-  static auto* const plugins = new PluginsOfProcess;
-  static const int watched = pthread_atfork(nullptr, nullptr, [] {
-    new (&plugins->proving) std::mutex;
-    new (&plugins->beginning) std::mutex;
-  });
-  static_cast<void>(watched);
-  return *plugins;
+  return of_process<PluginsOfProcess, &PluginsOfProcess::proving, &PluginsOfProcess::beginning>();
 }
 
 }  // namespace tessera::net_plugin

@@ -1,7 +1,6 @@
 #include "transports/shm/segment.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -9,7 +8,8 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <new>
+
+#include "base/of_process.h"
 
 namespace tessera::shm {
 namespace {
@@ -20,14 +20,7 @@ struct Attached {
   std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Segment>> segments;
 };
 
-Attached& attached() {
-  static auto* const attached = new Attached;  // never destroyed: ranks may outlive main
-  // A child of fork has no other threads: a lock held by one of them would never be released.
-  static const int watched =
-      pthread_atfork(nullptr, nullptr, [] { new (&attached->mutex) std::mutex; });
-  static_cast<void>(watched);
-  return *attached;
-}
+Attached& attached() { return of_process<Attached, &Attached::mutex>(); }
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 #include "device/host/memory.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,11 +9,11 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
-#include <new>
 #include <shared_mutex>
 #include <vector>
 
 #include "base/fd.h"
+#include "base/of_process.h"
 #include "device/host/available_memory.h"
 
 namespace tessera::host {
@@ -71,15 +70,7 @@ class Registry {
   uint64_t next_id_ = 1;
 };
 
-// Never destroyed: memory may be freed by destructors that run at exit.
-Registry& registry() {
-  static Registry& instance = *new Registry;
-  // A child of fork has no other threads: a lock held by one of them would never be released.
-  static const int watched =
-      ::pthread_atfork(nullptr, nullptr, [] { new (&registry().mutex_) std::shared_mutex; });
-  static_cast<void>(watched);
-  return instance;
-}
+Registry& registry() { return of_process<Registry, &Registry::mutex_>(); }
 
 Status shortage(size_t bytes, uint64_t available) {
   return Status::error(Code::kSystem,
