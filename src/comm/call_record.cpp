@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 namespace tessera {
 namespace {
 
@@ -17,6 +19,27 @@ Collective collective_of(const CallRecord& record) {
   return static_cast<Collective>(record.collective);
 }
 
+bool is_eager(uint16_t way) {
+  return way != 0 && static_cast<Protocol>((way - 1) % kProtocols) == Protocol::kLowLatency;
+}
+
+// Who runs eagerly knows it at once, others when they have met.
+bool ways_differ(const CallRecord& a, const CallRecord& b) {
+  if (a.way == 0 || b.way == 0) return is_eager(a.way) != is_eager(b.way);
+  return a.way != b.way;
+}
+
+std::string describe_way(const CallRecord& record) {
+  if (record.way == 0) return "something for which ranks meet first";
+  const auto all = algorithms(collective_of(record));
+  const size_t code = record.way - 1u;
+  const size_t slot = code / kProtocols / all.size();
+  return fmt::format("{}{}",
+                     describe(Candidate{static_cast<Protocol>(code % kProtocols),
+                                        &all[code / kProtocols % all.size()]}),
+                     slot == 0 ? "" : fmt::format(" with slots below {} bytes", size_t{1} << slot));
+}
+
 }  // namespace
 
 CallRecord next_record(const CallRecord& last, const Call& call) {
@@ -27,7 +50,7 @@ CallRecord next_record(const CallRecord& last, const Call& call) {
   record.collective = static_cast<uint8_t>(call.collective);
   record.type = static_cast<uint8_t>(call.type);
   record.op = reduces(call.collective) ? static_cast<uint8_t>(call.op) : 0;
-  record.root = has_root(call.collective) ? call.root : -1;
+  record.root = static_cast<int16_t>(has_root(call.collective) ? call.root : -1);
   if (call.collective == Collective::kSendRecv)
     record.kind = static_cast<uint8_t>(call.receives ? CallKind::kReceive : CallKind::kSend);
   return repeated_record(record);
@@ -40,7 +63,22 @@ CallRecord repeated_record(const CallRecord& last) {
                         uint64_t{record.op} << 16 |
                         uint64_t{static_cast<uint32_t>(record.root)} << 32;
   record.fingerprint = mix(mix(record.fingerprint, what), record.count);
-  return record;
+  return record.way == 0 ? record : with_way(record, record.way);
+}
+
+CallRecord with_way(const CallRecord& record, uint16_t way) {
+  CallRecord known = record;
+  known.way = way;
+  known.fingerprint = mix(record.fingerprint, way);
+  return known;
+}
+
+uint16_t way_of(const Candidate& candidate, const Choice& choice) {
+  const auto all = algorithms(candidate.algorithm->collective);
+  const auto which = static_cast<uint64_t>(candidate.algorithm - all.data());
+  const auto slot = static_cast<uint64_t>(std::bit_width(choice.slot_bytes));
+  return static_cast<uint16_t>(1 + (slot * all.size() + which) * kProtocols +
+                               static_cast<uint64_t>(candidate.protocol));
 }
 
 std::string describe(const CallRecord& record) {
@@ -80,6 +118,11 @@ std::string difference(int rank_a, const CallRecord& a, int rank_b, const CallRe
                 to_string(static_cast<ReduceOp>(b.op)));
   }
   if (a.root != b.root) return both("root", a.root, b.root);
+  if (ways_differ(a, b)) {
+    return fmt::format(
+        "rank {} runs {} as {}, rank {} as {}: their tuner plugins answer differently", rank_a,
+        describe(a), describe_way(a), rank_b, describe_way(b));
+  }
   return {};
 }
 

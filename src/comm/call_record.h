@@ -5,6 +5,7 @@
 
 #include "comm/communicator.h"
 #include "comm/segment_layout.h"
+#include "tuner/candidate.h"
 
 namespace tessera {
 
@@ -12,8 +13,13 @@ namespace tessera {
 // communicator, or of the pair and direction, from 1. A fingerprint covers everything that ranks
 // must agree on, in this call and in all calls before it.
 CallRecord next_record(const CallRecord& last, const Call& call);
+// The same call, now that it is known what it runs as.
+CallRecord with_way(const CallRecord& record, uint16_t way);
 // The same, where the call is the one of `last` once more.
 CallRecord repeated_record(const CallRecord& last);
+
+// Above 0, and different for whatever would not work together.
+uint16_t way_of(const Candidate& candidate, const Choice& choice);
 
 // "all-reduce 17 (count 1000, float32, sum)"
 std::string describe(const CallRecord& record);

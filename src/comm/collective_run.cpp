@@ -51,14 +51,17 @@ Status CollectiveRun::begin(const Call& call) {
   call_ = call;
   status_ = {};
   record_ = next_record(record_, call);
-  write_record();
   const size_t block_bytes = call.count * size_of(call.type);
   if (block_bytes == 0 && call.collective != Collective::kBarrier) {
+    write_record();
     run_.start({}, {});  // nothing to do; peers see the call by its record
     return {};
   }
   set_own_buffers();
   Result<const Tuner::Eager*> eager = core_.tuner->eager(call.collective, block_bytes);
+  if (core_.tuner->asks_plugin() && eager.ok() && eager.value() != nullptr)
+    record_ = with_way(record_, way_of(eager.value()->candidate, eager.value()->choice));
+  write_record();
   if (!eager.ok()) return status_ = eager.status();
   if (eager.value() != nullptr)
     status_ = begin_eager(*eager.value());
@@ -125,6 +128,10 @@ Status CollectiveRun::start_bulk() {
   const Choice choice = core_.tuner->choice_of_bulk(bulk, candidate.value());
   Result<LinkedPlan*> plan = plans_.get(choice, has_root(call_.collective) ? call_.root : -1);
   if (!plan.ok()) return plan.status();
+  if (core_.tuner->asks_plugin()) {
+    record_ = with_way(record_, way_of(candidate.value(), choice));
+    write_record();
+  }
   if (choice.algorithm->reach == Reach::kDirect) {
     if (Status s = visit_.begin(); !s.ok()) return s;
     for (size_t i = 0; i < parties_.size(); ++i) {

@@ -30,7 +30,8 @@ struct CallRecord {
   uint64_t fingerprint = 0;
   uint64_t count = 0;
   uint64_t number = 0;  // of this communicator's collectives, or of the pair's sends; from 1
-  int32_t root = -1;
+  int16_t root = -1;
+  uint16_t way = 0;        // what a tuner plugin had it run as, see way_of(); 0: none, or not yet
   uint8_t collective = 0;  // Collective
   uint8_t type = 0;        // DataType
   uint8_t op = 0;          // ReduceOp

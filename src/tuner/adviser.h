@@ -15,8 +15,8 @@
 //
 // All ranks must choose alike. Every rank asks its own copy of the plugin with equal arguments: the
 // function, the bytes of the larger buffer rounded up to a power of two, one operation, buffers not
-// registered, equal costs. A plugin that answers by anything else (its rank, the time) breaks the
-// communicator.
+// registered, equal costs. Where one answers by anything else (its rank, the time), the call that it
+// was asked about ends in an error on all ranks.
 //
 // Thread safety: one thread at a time. A size that was asked for before costs a look into a table.
 #pragma once

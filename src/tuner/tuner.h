@@ -53,6 +53,8 @@ class Tuner {
   Choice choice_of_bulk(const Candidate& candidate) const;
   Choice choice_of_bulk(const BulkCall& call, const Candidate& candidate);
 
+  // A plugin has a say, whose answers only its rank knows.
+  bool asks_plugin() const { return adviser_ != nullptr; }
   const Site& site() const { return site_; }
   Estimator& estimator() { return estimator_; }
   // What an explanation says of a candidate that was not considered; empty: it was.

@@ -231,6 +231,22 @@ TEST(TunerPlugin, APluginThatRefusesOneRankStopsAllAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
+TEST(TunerPlugin, RanksWhosePluginsAnswerDifferentlyAreTold) {
+  for (const char* plugin : {"six-eager-or-not", "six-two-eager", "six-two-bulk"}) {
+    SCOPED_TRACE(plugin);
+    CommOptions options = test::quick_options();
+    options.config.tuner_plugin = path_of(plugin);
+    test::run_ranks(2, options, [](Communicator& comm) {
+      std::vector<float> data(1000, 1);
+      const Status status = test::run(comm, test::all_reduce(data.data(), data.data(), 1000));
+      EXPECT_EQ(status.code(), Code::kInvalidUsage);
+      EXPECT_THAT(status.message(), HasSubstr("their tuner plugins answer differently"));
+      EXPECT_THAT(status.message(), HasSubstr("rank 0"));
+      EXPECT_THAT(status.message(), HasSubstr("rank 1"));
+    });
+  }
+}
+
 TEST(TunerPlugin, RanksWithDifferentPluginsAreTold) {
   const CommOptions options = test::quick_options();
   const Result<UniqueId> id = create_unique_id(options.config);
