@@ -57,14 +57,17 @@ Port* Engine::port(int rank) {
 
 bool Engine::progress() {
   bool moved = links_.flush();
-  const bool unasked = alive_.size() <= kReadUnasked;
+  // A read in vain holds the socket's lock, for which what arrives has to wait; asking does not.
+  const bool unasked = alive_.size() <= kReadUnasked && !in_vain_;
   if (unasked) {
-    for (Link* link : alive_) {
-      receive(*link, moved);
-    }
+    bool read = false;
+    for (Link* link : alive_) receive(*link, read);
+    in_vain_ = !read;
+    moved |= read;
   }
   if (!unasked || links_.any_blocked()) {
     if (serve_ready(!unasked)) moved = true;
+    if (!unasked && moved) in_vain_ = false;
   }
   end_failed();
   if (acknowledge()) links_.flush();
