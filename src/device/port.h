@@ -62,7 +62,9 @@ class Port {
   virtual ~Port() = default;
   // Sends bytes to the peer's memory. What cannot leave at once is kept in `shadow`, memory of the
   // caller with room for `bytes` that only later puts to the same position, or none, may change;
-  // `data` may be changed as soon as put() returns. `data` may be `shadow`.
+  // `data` may be changed as soon as put() returns. `data` may be `shadow`; it then leaves from where
+  // it lies, without a copy if the kernel can, and is the port's until flushed() or until the peer
+  // has told that it has it.
   virtual void put(uint64_t position, const std::byte* data, std::byte* shadow, size_t bytes) = 0;
   virtual void signal(const PortSignal& signal) = 0;
 };
@@ -81,8 +83,8 @@ class PortEngine {
   virtual void retract() = 0;
   // A call has ended well: its user memory is the user's again, and nothing is to come for it.
   virtual void end_call() {}
-  // Everything posted has left this process; what was not stays in shadows, to be sent by later
-  // progress().
+  // Everything posted has left this process, and nobody reads it there; what was not stays in
+  // shadows, to be sent by later progress().
   virtual bool flushed() const = 0;
   // For a thread with nothing else to do: a descriptor that becomes readable (poll) when progress()
   // would get on, -1: there is none; and how long until it would by the passing of time alone.

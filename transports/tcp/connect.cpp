@@ -181,6 +181,7 @@ void Connector::prepare(Link& link, bool one_of_several) const {
     ::setsockopt(link.fd.get(), level, option, &value, sizeof value);
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
+  link.zero_copy.enable(link.fd.get());
   // An idle connection to a host that has vanished; the engine watches the others.
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 1);

@@ -57,6 +57,9 @@ Port* Engine::port(int rank) {
 
 bool Engine::progress() {
   bool moved = links_.flush();
+  if (links_.any_uncopied()) {
+    for (Link* link : alive_) links_.settle(*link);
+  }
   // A read in vain holds the socket's lock, for which what arrives has to wait; asking does not.
   const bool unasked = alive_.size() <= kReadUnasked && !in_vain_;
   if (unasked) {

@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "transports/tcp/frame_reader.h"
 #include "transports/tcp/send_queue.h"
+#include "transports/tcp/zero_copy.h"
 
 namespace tessera::tcp {
 
@@ -18,6 +19,7 @@ struct Link {
 
   TcpPort* port = nullptr;
   SendQueue queue;
+  ZeroCopy zero_copy;
   FrameReader reader;
   bool alive = true;
   bool listed = false;     // among those with something to send

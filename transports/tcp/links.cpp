@@ -36,6 +36,8 @@ void Links::remove(Link& link) {
   std::erase(unsent_, &link);
   link.listed = false;
   link.queue.clear();
+  uncopied_ -= link.zero_copy.pending();
+  link.zero_copy = {};
   // Nothing queued in the kernel may reach the peer later, when the same bytes went another way.
   const linger at_once = {1, 0};
   if (!link.failure.empty())
@@ -68,7 +70,9 @@ bool Links::resume(Link& link) { return link.blocked && transmit(link); }
 
 bool Links::transmit(Link& link) {
   bool moved = false;
-  const SendQueue::Outcome outcome = link.queue.send(link.fd.get(), moved);
+  uncopied_ -= link.zero_copy.pending();
+  const SendQueue::Outcome outcome = link.queue.send(link.fd.get(), link.zero_copy, moved);
+  uncopied_ += link.zero_copy.pending();
   if (outcome == SendQueue::Outcome::kFailed) {
     link.failure = std::strerror(errno);
     failed_.push_back(&link);
@@ -79,6 +83,12 @@ bool Links::transmit(Link& link) {
     std::erase(unsent_, &link);
   }
   return moved;
+}
+
+void Links::settle(Link& link) {
+  uncopied_ -= link.zero_copy.pending();
+  link.zero_copy.settle(link.fd.get());
+  uncopied_ += link.zero_copy.pending();
 }
 
 bool Links::flush() {

@@ -34,7 +34,11 @@ class Links {
   // A full link can be written again: sends. True if bytes left.
   bool resume(Link& link);
 
-  bool all_sent() const { return unsent_.empty(); }
+  // The kernel has taken everything, and has given back all pages that it did not copy.
+  bool all_sent() const { return unsent_.empty() && uncopied_ == 0; }
+  bool any_uncopied() const { return uncopied_ > 0; }
+  // Takes in which pages of the link's the kernel has given back.
+  void settle(Link& link);
   bool any_blocked() const { return blocked_ > 0; }
   // Links whose sending failed since the last call.
   std::vector<Link*> take_failed();
@@ -49,6 +53,7 @@ class Links {
   std::vector<Link*> failed_;
   std::vector<epoll_event> events_;
   int blocked_ = 0;
+  size_t uncopied_ = 0;  // sends whose pages the kernel holds, of all links
 };
 
 }  // namespace tessera::tcp

@@ -8,10 +8,10 @@
 
 namespace tessera::tcp {
 
-void SendQueue::push(const FrameHeader& header, const std::byte* data) {
+void SendQueue::push(const FrameHeader& header, const std::byte* data, bool stays) {
   if (count_ == entries_.size()) grow();
   Entry& entry = at(count_++);
-  entry = {header, data};
+  entry = {header, data, stays};
   waiting_bytes_ += entry.bytes();
 }
 
@@ -24,26 +24,34 @@ void SendQueue::grow() {
 
 void SendQueue::clear() { first_ = count_ = sent_ = waiting_bytes_ = 0; }
 
-size_t SendQueue::gather(iovec* parts, size_t& total) {
-  size_t n = 0;
+// Bytes that are not to be copied travel alone: headers are copied always.
+void SendQueue::gather(Batch& batch, const ZeroCopy& zero_copy) {
   size_t skip = sent_;
-  total = 0;
   const auto add = [&](const void* from, size_t bytes) {
-    bytes = std::min(bytes, kMaxCallBytes - total);
-    parts[n++] = {const_cast<void*>(from), bytes};
-    total += bytes;
+    bytes = std::min(bytes, kMaxCallBytes - batch.bytes);
+    batch.parts[batch.count++] = {const_cast<void*>(from), bytes};
+    batch.bytes += bytes;
   };
-  for (size_t i = 0; i < count_ && n + 2 <= kMaxParts && total < kMaxCallBytes; ++i) {
+  for (size_t i = 0; i < count_ && batch.count + 2 <= kMaxParts && batch.bytes < kMaxCallBytes;
+       ++i) {
     const Entry& entry = at(i);
     constexpr size_t kHeader = sizeof entry.header;
     if (skip < kHeader) {
       add(reinterpret_cast<const std::byte*>(&entry.header) + skip, kHeader - skip);
       skip = kHeader;
     }
+    const bool uncopied = may_stay(entry, zero_copy);
+    if (uncopied && batch.count > 0) {
+      batch.flags = MSG_MORE;
+      return;
+    }
     if (skip < entry.bytes()) add(entry.data + (skip - kHeader), entry.bytes() - skip);
+    if (uncopied) {
+      batch.flags = MSG_ZEROCOPY;
+      return;
+    }
     skip = 0;
   }
-  return n;
 }
 
 void SendQueue::advance(size_t bytes) {
@@ -56,21 +64,27 @@ void SendQueue::advance(size_t bytes) {
   }
 }
 
-SendQueue::Outcome SendQueue::send(int fd, bool& moved) {
+SendQueue::Outcome SendQueue::send(int fd, ZeroCopy& zero_copy, bool& moved) {
   while (count_ > 0) {
-    iovec parts[kMaxParts];
-    size_t total = 0;
+    Batch batch;
+    gather(batch, zero_copy);
     msghdr message = {};
-    message.msg_iov = parts;
-    message.msg_iovlen = gather(parts, total);
-    const ssize_t n = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    message.msg_iov = batch.parts;
+    message.msg_iovlen = batch.count;
+    const ssize_t n = ::sendmsg(fd, &message, batch.flags | MSG_NOSIGNAL | MSG_DONTWAIT);
+    const bool uncopied = batch.flags == MSG_ZEROCOPY;
     if (n < 0) {
       if (errno == EINTR) continue;
+      if (errno == ENOBUFS && uncopied) {
+        zero_copy.give_up();
+        continue;
+      }
       return errno == EAGAIN || errno == EWOULDBLOCK ? Outcome::kBlocked : Outcome::kFailed;
     }
+    if (uncopied) zero_copy.sent();
     moved = true;
     advance(static_cast<size_t>(n));
-    if (static_cast<size_t>(n) < total) return Outcome::kBlocked;
+    if (static_cast<size_t>(n) < batch.bytes) return Outcome::kBlocked;
   }
   return Outcome::kEmpty;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "transports/tcp/frame.h"
+#include "transports/tcp/zero_copy.h"
 
 namespace tessera::tcp {
 
@@ -19,11 +20,12 @@ class SendQueue {
 
   SendQueue() : entries_(kFirstCapacity) {}
 
-  // `data` must stay until the frame has left, see keep_last().
-  void push(const FrameHeader& header, const std::byte* data);
+  // `data` must stay until the frame has left, see keep_last(). `stays`: and until the kernel has
+  // given back its pages.
+  void push(const FrameHeader& header, const std::byte* data, bool stays);
 
   // Hands the kernel what it takes. `moved` becomes true if that was anything.
-  Outcome send(int fd, bool& moved);
+  Outcome send(int fd, ZeroCopy& zero_copy, bool& moved);
 
   // If the last frame has not left in full: its bytes that have not are copied to `shadow`, and
   // leave from there.
@@ -40,11 +42,22 @@ class SendQueue {
   struct Entry {
     FrameHeader header;
     const std::byte* data;
+    bool stays;
     size_t bytes() const { return sizeof header + header.bytes(); }
   };
 
   Entry& at(size_t i) { return entries_[(first_ + i) & (entries_.size() - 1)]; }
-  size_t gather(iovec* parts, size_t& total);
+  bool may_stay(const Entry& entry, const ZeroCopy& zero_copy) const {
+    return entry.stays && zero_copy.worth(entry.header.bytes());
+  }
+  // What one system call sends: frames, or bytes of one that are not to be copied.
+  struct Batch {
+    iovec parts[kMaxParts];
+    size_t count = 0;
+    size_t bytes = 0;
+    int flags = 0;
+  };
+  void gather(Batch& batch, const ZeroCopy& zero_copy);
   void advance(size_t bytes);
   void grow();
 

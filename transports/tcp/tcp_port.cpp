@@ -69,7 +69,7 @@ void TcpPort::put_stripe(Link& link, uint64_t position, const std::byte* data, s
     if (data != shadow) std::memcpy(shadow, data, bytes);
     data = shadow;
   }
-  post(link, header, data);
+  post(link, header, data, data == shadow);
   if (link.queue.waiting_bytes() > kMaxWaiting || bytes > kSmallPut) links_.send(link);
   if (!link.queue.empty()) {
     if (data != shadow) link.queue.keep_last(shadow);
@@ -85,14 +85,14 @@ void TcpPort::signal(const PortSignal& signal) {
   header.fingerprint = signal.fingerprint;
   header.kind = FrameKind::kSignal;
   header.signal_kind = static_cast<uint8_t>(signal.kind);
-  post(*first_, header, nullptr);
+  post(*first_, header, nullptr, false);
   links_.list(*first_);
 }
 
-void TcpPort::post(Link& link, FrameHeader header, const std::byte* data) {
+void TcpPort::post(Link& link, FrameHeader header, const std::byte* data, bool stays) {
   header.number = static_cast<uint32_t>(++posted_);
   if (several_rails_) kept_.push_back({header, data, &link});
-  link.queue.push(header, data);
+  link.queue.push(header, data, stays);
 }
 
 FrameSink::Verdict TcpPort::place(const FrameHeader& header, std::byte*& place) {
@@ -119,7 +119,7 @@ bool TcpPort::acknowledge() {
   FrameHeader header;
   header.kind = FrameKind::kAck;
   header.value = told_;
-  first_->queue.push(header, nullptr);
+  first_->queue.push(header, nullptr, false);
   links_.list(*first_);
   return true;
 }
@@ -174,7 +174,7 @@ void TcpPort::send_again(const Link& dead) {
     Kept& frame = kept_[i];
     if (frame.link != &dead) continue;
     frame.link = frame.header.bytes() > kSmallPut ? least_busy() : first_;
-    frame.link->queue.push(frame.header, frame.data);
+    frame.link->queue.push(frame.header, frame.data, true);
     links_.list(*frame.link);
   }
 }

@@ -55,7 +55,7 @@ class TcpPort final : public Port, public FrameSink {
 
   void put_stripe(Link& link, uint64_t position, const std::byte* data, std::byte* shadow,
                   size_t bytes);
-  void post(Link& link, FrameHeader header, const std::byte* data);
+  void post(Link& link, FrameHeader header, const std::byte* data, bool stays);
   Link* first_alive() const;
   Link* least_busy();
   bool drop_acknowledged(uint64_t number);
