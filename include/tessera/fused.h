@@ -73,6 +73,16 @@ typedef struct tsrFused* tsrFused_t;
  * that was used and destroyed before is taken up again without. Not inside a group. */
 ncclResult_t tsrFusedCreate(const tsrFusedConfig_t* config, ncclComm_t comm, tsrFused_t* op);
 
+/* The same with a plan of the caller's own in place of `config->map`: JSON text, which begins with
+ * "{", or the name of a file that holds it. `tessera-plan fused --json` writes the library's, as a
+ * start; docs/fusion.md says how tiles and counters belong together. Collective: every rank brings
+ * the same plan. `config->chunks` may be 0: the plan's. `config->remote` is taken back.
+ * The plan is proven to compute `config->collective` of this matrix, in these tiles, whatever the
+ * timing. ncclInvalidArgument where that fails, with the rank, lane and step, or the place in the
+ * text; ncclInvalidUsage on the other ranks, or if ranks bring different plans. */
+ncclResult_t tsrFusedCreateFromPlan(const char* plan, const tsrFusedConfig_t* config,
+                                    ncclComm_t comm, tsrFused_t* op);
+
 /* Local. ncclInvalidUsage while a launch is under way on a healthy communicator. May follow
  * ncclCommDestroy and ncclCommAbort. */
 ncclResult_t tsrFusedDestroy(tsrFused_t op);

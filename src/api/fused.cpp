@@ -10,13 +10,14 @@
 #include "api/handles.h"
 #include "api/requests.h"
 #include "api/streams.h"
+#include "plan/json.h"
 
 namespace tessera::api {
 namespace {
 
 using FusedPtr = std::shared_ptr<Fused>;
 
-Result<Collective> collective_of(tsrFusedCollective_t collective) {
+Result<Collective> collective_of(tsrFusedCollective_t collective, const char* function) {
   switch (static_cast<int>(collective)) {
     case tsrFusedReduceScatter:
       return Collective::kReduceScatter;
@@ -27,29 +28,28 @@ Result<Collective> collective_of(tsrFusedCollective_t collective) {
     case tsrFusedAllToAll:
       return Collective::kAllToAll;
     default:
-      return fail(Code::kInvalidArgument, "tsrFusedCreate: collective {} is unknown",
+      return fail(Code::kInvalidArgument, "{}: collective {} is unknown", function,
                   static_cast<int>(collective));
   }
 }
 
-Result<FusedDescription> read_config(const tsrFusedConfig_t* config) {
-  constexpr const char* kFunction = "tsrFusedCreate";
-  if (config == nullptr) return fail(Code::kInvalidArgument, "{}: config is NULL", kFunction);
+Result<FusedDescription> read_config(const tsrFusedConfig_t* config, const char* function) {
+  if (config == nullptr) return fail(Code::kInvalidArgument, "{}: config is NULL", function);
   if (config->size != sizeof(tsrFusedConfig_t)) {
     return fail(Code::kInvalidArgument,
                 "{}: the config says {} bytes, this library's has {}; begin with "
                 "TSR_FUSED_CONFIG_INITIALIZER",
-                kFunction, config->size, sizeof(tsrFusedConfig_t));
+                function, config->size, sizeof(tsrFusedConfig_t));
   }
-  Result<Collective> collective = collective_of(config->collective);
+  Result<Collective> collective = collective_of(config->collective, function);
   if (!collective.ok()) return collective.status();
   const int map = config->map, type = config->type, op = config->op;
   if (map != tsrMapDirect && map != tsrMapRing)
-    return fail(Code::kInvalidArgument, "{}: map {} is unknown", kFunction, map);
+    return fail(Code::kInvalidArgument, "{}: map {} is unknown", function, map);
   if (type < 0 || type >= ncclNumTypes)
-    return fail(Code::kInvalidArgument, "{}: data type {} is unknown", kFunction, type);
+    return fail(Code::kInvalidArgument, "{}: data type {} is unknown", function, type);
   if (op < 0 || op >= ncclNumOps)
-    return fail(Code::kInvalidArgument, "{}: operation {} is not a built-in one", kFunction, op);
+    return fail(Code::kInvalidArgument, "{}: operation {} is not a built-in one", function, op);
   FusedDescription d;
   d.collective = collective.value();
   d.mapping = map == tsrMapRing ? Mapping::kRing : Mapping::kDirect;
@@ -68,18 +68,29 @@ Result<FusedDescription> read_config(const tsrFusedConfig_t* config) {
   return d;
 }
 
-Status create(const tsrFusedConfig_t* config, ncclComm_t comm, tsrFused_t* out) {
-  if (out == nullptr) return fail(Code::kInvalidArgument, "tsrFusedCreate: op is NULL");
-  if (in_group()) return fail(Code::kInvalidUsage, "tsrFusedCreate: not inside a group");
-  Result<FusedDescription> description = read_config(config);
+// A plan that cannot be read is the caller's mistake.
+Result<Plan> brought(const std::string& text_or_file) {
+  Result<Plan> plan = read_plan(text_or_file);
+  if (plan.ok() || plan.status().code() == Code::kSystem) return plan;
+  return Status(Code::kInvalidArgument, plan.status().message());
+}
+
+// `plan`: null for one of the library's.
+Status create(const std::string* plan, const tsrFusedConfig_t* config, ncclComm_t comm,
+              tsrFused_t* out, const char* function) {
+  if (out == nullptr) return fail(Code::kInvalidArgument, "{}: op is NULL", function);
+  if (in_group()) return fail(Code::kInvalidUsage, "{}: not inside a group", function);
+  Result<FusedDescription> description = read_config(config, function);
   if (!description.ok()) return description.status();
-  Result<CommLock> lock = CommLock::acquire(comm, "tsrFusedCreate");
+  Result<CommLock> lock = CommLock::acquire(comm, function);
   if (!lock.ok()) return lock.status();
   CommState& state = *lock.value();
-  if (Status s = check_usable(state, "tsrFusedCreate"); !s.ok()) return s;
+  if (Status s = check_usable(state, function); !s.ok()) return s;
   const Turn turn(&state.turns);  // after what streams still do on the communicator
   auto& ranks = static_cast<HostCommunicator&>(*state.comm);
-  Result<std::unique_ptr<FusedOperator>> op = FusedOperator::create(ranks, description.value());
+  Result<std::unique_ptr<FusedOperator>> op =
+      plan == nullptr ? FusedOperator::create(ranks, description.value())
+                      : FusedOperator::create(ranks, description.value(), brought(*plan));
   if (!op.ok()) return op.status();
   *out = add_fused(std::make_shared<Fused>(
       Fused{comm, lock.value().shared(), state.comm, std::move(op).value()}));
@@ -210,7 +221,18 @@ using tessera::api::with;
 
 extern "C" TSR_VISIBLE ncclResult_t tsrFusedCreate(const tsrFusedConfig_t* config, ncclComm_t comm,
                                                    tsrFused_t* op) {
-  return entry([&] { return tessera::api::create(config, comm, op); });
+  return entry([&] { return tessera::api::create(nullptr, config, comm, op, "tsrFusedCreate"); });
+}
+
+extern "C" TSR_VISIBLE ncclResult_t tsrFusedCreateFromPlan(const char* plan,
+                                                           const tsrFusedConfig_t* config,
+                                                           ncclComm_t comm, tsrFused_t* op) {
+  constexpr const char* kFunction = "tsrFusedCreateFromPlan";
+  return entry([&]() -> Status {
+    if (plan == nullptr) return fail(Code::kInvalidArgument, "{}: plan is NULL", kFunction);
+    const std::string text_or_file(plan);
+    return tessera::api::create(&text_or_file, config, comm, op, kFunction);
+  });
 }
 
 extern "C" TSR_VISIBLE ncclResult_t tsrFusedDestroy(tsrFused_t op) {

@@ -67,13 +67,21 @@ Status check_shape(const FusedDescription& d, int ranks) {
 }
 
 // The values that ranks must share, in the order of their names.
-constexpr std::array<const char*, 12> kNames = {
-    "collective",       "mapping",         "type",
-    "reduction",        "layout",          "rows",
-    "columns",          "rows a tile",     "columns a tile",
-    "reports per tile", "chunks per rank", "remote stores"};
+constexpr std::array<const char*, 13> kNames = {"collective",
+                                                "mapping",
+                                                "type",
+                                                "reduction",
+                                                "layout",
+                                                "rows",
+                                                "columns",
+                                                "rows a tile",
+                                                "columns a tile",
+                                                "reports per tile",
+                                                "chunks per rank",
+                                                "remote stores",
+                                                "plan"};
 
-std::array<int64_t, 12> shared_values(const FusedDescription& d) {
+std::array<int64_t, 13> shared_values(const FusedDescription& d) {
   return {static_cast<int64_t>(d.collective),
           static_cast<int64_t>(d.mapping),
           static_cast<int64_t>(d.type),
@@ -85,7 +93,8 @@ std::array<int64_t, 12> shared_values(const FusedDescription& d) {
           d.tile_cols,
           d.parts,
           d.chunks,
-          d.remote ? 1 : 0};
+          d.remote ? 1 : 0,
+          static_cast<int64_t>(d.plan)};
 }
 
 std::string value_text(size_t field, const FusedDescription& d) {
@@ -100,6 +109,8 @@ std::string value_text(size_t field, const FusedDescription& d) {
       return to_string(d.op);
     case 4:
       return d.column_major ? "column-major" : "row-major";
+    case 12:
+      return d.plan == 0 ? "none of its own" : fmt::format("{:016x}", d.plan);
     default:
       return std::to_string(shared_values(d)[field]);
   }

@@ -44,6 +44,7 @@ struct FusedDescription {
   bool remote = false;
   int32_t parts = 1;   // reports per tile: split-K
   int32_t chunks = 0;  // per rank: pieces of a rank's rows that travel on their own; 0: choose
+  uint64_t plan = 0;   // fingerprint of a plan that users brought (user_plan.h); 0: one of plans.h
   // Elements from one row (column major: column) to the next. May differ between ranks.
   int64_t input_ld = 0, output_ld = 0;  // 0: dense
 

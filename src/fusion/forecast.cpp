@@ -49,10 +49,9 @@ double consumed_us(const std::vector<double>& landed, int first, double consume_
 
 }  // namespace
 
-Result<double> fused_time(const FusedDescription& d, const Geometry& geometry,
+Result<double> fused_time(const Plan& plan, const FusedDescription& d, const Geometry& geometry,
                           const FusedPlanShape& shape, const simulator::Routes& routes,
                           const Kernels& kernels) {
-  const Plan plan = fused_plan(shape);
   Result<simulator::Source> source = simulator::Source::of(plan);
   if (!source.ok()) return source.status();
   simulator::Cost cost = costs_of_hosts();

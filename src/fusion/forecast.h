@@ -26,10 +26,11 @@ struct Kernels {
   bool staggered = true;  // tiles in the order of tsrTileOrder; else from the first to the last
 };
 
-// Time of a launch of the operator with this plan. `shape` made it.
-Result<double> fused_time(const FusedDescription& description, const Geometry& geometry,
-                          const FusedPlanShape& shape, const simulator::Routes& routes,
-                          const Kernels& kernels);
+// Time of a launch of the operator with this plan, which `shape` made or whose counters are as if it
+// had (user_plan.h).
+Result<double> fused_time(const Plan& plan, const FusedDescription& description,
+                          const Geometry& geometry, const FusedPlanShape& shape,
+                          const simulator::Routes& routes, const Kernels& kernels);
 
 // Time of the collective alone as an algorithm's plan; slots of `slot_bytes` bytes, 0: unlimited.
 Result<double> collective_time(const Algorithm& algorithm, const AlgorithmParams& params,

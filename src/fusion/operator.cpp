@@ -1,13 +1,17 @@
 #include "fusion/operator.h"
 
+#include <utility>
+
 namespace tessera {
 
 FusedOperator::FusedOperator(HostCommunicator& comm, const FusedDescription& description,
-                             const Geometry& geometry, LinkedPlan& linked, int tile_counters)
+                             const Geometry& geometry, LinkedPlan& linked, int tile_counters,
+                             std::shared_ptr<const VerifiedPlan> brought)
     : comm_(comm),
       core_(comm.core()),
       description_(description),
       geometry_(geometry),
+      brought_(std::move(brought)),
       linked_(linked),
       tile_counters_(tile_counters),
       first_pass_(linked.next_pass),

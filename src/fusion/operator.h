@@ -36,6 +36,11 @@ class FusedOperator final : private Driven {
   // has passed. `comm` must outlive the operator.
   static Result<std::unique_ptr<FusedOperator>> create(HostCommunicator& comm,
                                                        const FusedDescription& wish);
+  // The same with a plan of the user's (user_plan.h), the same on all ranks; or with the reason why
+  // this rank has none, which the others learn.
+  static Result<std::unique_ptr<FusedOperator>> create(HostCommunicator& comm,
+                                                       const FusedDescription& wish,
+                                                       Result<Plan> brought);
 
   ~FusedOperator();
   FusedOperator(const FusedOperator&) = delete;
@@ -95,8 +100,19 @@ class FusedOperator final : private Driven {
   Status close();
 
  private:
+  // What this rank wants; or why it cannot.
+  struct Intent {
+    Result<FusedDescription> description;
+    std::shared_ptr<const VerifiedPlan> brought;  // null: a plan of plans.h
+  };
+
   FusedOperator(HostCommunicator& comm, const FusedDescription& description,
-                const Geometry& geometry, LinkedPlan& linked, int tile_counters);
+                const Geometry& geometry, LinkedPlan& linked, int tile_counters,
+                std::shared_ptr<const VerifiedPlan> brought);
+
+  static Result<std::unique_ptr<FusedOperator>> agree(HostCommunicator& comm,
+                                                      const FusedDescription& wish, Intent intent);
+  Plan plan() const;
 
   Status check_memory(const void* input, const void* output) const;
   void begin(const void* input, void* output);
@@ -115,6 +131,7 @@ class FusedOperator final : private Driven {
   Core& core_;
   FusedDescription description_;
   Geometry geometry_;
+  std::shared_ptr<const VerifiedPlan> brought_;  // the user's; null: a plan of plans.h
   LinkedPlan& linked_;
   int tile_counters_;
   uint64_t first_pass_;

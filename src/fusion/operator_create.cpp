@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "fusion/operator.h"
 #include "fusion/plans.h"
+#include "fusion/user_plan.h"
 #include "plan/verifier.h"
 
 namespace tessera {
@@ -87,25 +89,56 @@ Status make_room(HostCommunicator& comm, const FusedDescription& d) {
                        core.health->who(), describe(d), comm.plans().room());
 }
 
+// Links the plan; other ranks do so, too.
+Result<LinkedPlan*> lend(HostCommunicator& comm, const FusedDescription& d,
+                         const Geometry& geometry, const VerifiedPlan& plan) {
+  const size_t slot_bytes = geometry.largest_chunk_rows() * d.row_bytes();
+  Result<LinkedPlan*> made = comm.plans().lend(plan, slot_bytes);
+  while (made.ok() && made.value() == nullptr) {
+    if (Status s = make_room(comm, d); !s.ok()) return s;
+    made = comm.plans().lend(plan, slot_bytes);
+  }
+  return made;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FusedOperator>> FusedOperator::create(HostCommunicator& comm,
                                                              const FusedDescription& wish) {
+  const Core& core = comm.core();
+  return agree(comm, wish, {complete(wish, core.ranks, core.rank), nullptr});
+}
+
+Result<std::unique_ptr<FusedOperator>> FusedOperator::create(HostCommunicator& comm,
+                                                             const FusedDescription& wish,
+                                                             Result<Plan> brought) {
+  const Core& core = comm.core();
+  if (!brought.ok()) return agree(comm, wish, {brought.status(), nullptr});
+  Result<Adopted> adopted =
+      adopt(std::move(brought).value(), wish, core.ranks, core.rank, core.site.host_of);
+  if (!adopted.ok()) return agree(comm, wish, {adopted.status(), nullptr});
+  return agree(
+      comm, wish,
+      {adopted->description, std::make_shared<const VerifiedPlan>(std::move(adopted->plan))});
+}
+
+Result<std::unique_ptr<FusedOperator>> FusedOperator::agree(HostCommunicator& comm,
+                                                            const FusedDescription& wish,
+                                                            Intent intent) {
   Core& core = comm.core();
   if (!core.health->good()) return core.health->status();
-  Result<FusedDescription> description = complete(wish, core.ranks, core.rank);
-  FusedDescription d = description.ok() ? description.value() : wish;
+  const Status refusal = intent.description.status();
+  FusedDescription d = refusal.ok() ? intent.description.value() : wish;
   d.remote = d.remote && !core.ports;  // kernels store where loads and stores reach
   LinkedPlan* linked = comm.plans().spare(spare_name(d));
   Offer mine{d, linked == nullptr ? 0 : linked->serial, linked == nullptr ? 0 : linked->next_pass};
-  if (!description.ok())  // the others learn of it
-    description.status().message().copy(mine.refused.data(), mine.refused.size() - 1);
+  if (!refusal.ok())  // the others learn of it
+    refusal.message().copy(mine.refused.data(), mine.refused.size() - 1);
   Result<std::vector<Offer>> offers =
       comm.exchange().all_gather(comm.everyone(), mine, SetupCall::kFused, comm.deadline());
-  if (!description.ok()) {
-    return Status(
-        description.status().code(),
-        core.health->who() + ": creating a fused operator: " + description.status().message());
+  if (!refusal.ok()) {
+    return Status(refusal.code(),
+                  core.health->who() + ": creating a fused operator: " + refusal.message());
   }
   if (!offers.ok()) return core.health->raise(offers.status());
   if (Status s = compare(offers.value(), core); !s.ok()) return s;
@@ -115,19 +148,14 @@ Result<std::unique_ptr<FusedOperator>> FusedOperator::create(HostCommunicator& c
   if (all_offer_the_same(offers.value())) {
     comm.plans().take(linked);
   } else {
-    Result<VerifiedPlan> plan = verify(fused_plan(shape));
+    Result<VerifiedPlan> plan = intent.brought ? *intent.brought : verify(fused_plan(shape));
     if (!plan.ok()) return plan.status();
-    const size_t slot_bytes = geometry.largest_chunk_rows() * d.row_bytes();
-    Result<LinkedPlan*> made = comm.plans().lend(plan.value(), slot_bytes);
-    while (made.ok() && made.value() == nullptr) {
-      if (Status s = make_room(comm, d); !s.ok()) return s;
-      made = comm.plans().lend(plan.value(), slot_bytes);
-    }
+    Result<LinkedPlan*> made = lend(comm, d, geometry, plan.value());
     if (!made.ok()) return made.status();
     linked = made.value();
   }
-  return std::unique_ptr<FusedOperator>(
-      new FusedOperator(comm, d, geometry, *linked, counters_of(shape).landed));
+  return std::unique_ptr<FusedOperator>(new FusedOperator(
+      comm, d, geometry, *linked, counters_of(shape).landed, std::move(intent.brought)));
 }
 
 Status FusedOperator::close() {
@@ -152,9 +180,11 @@ std::string FusedOperator::explain() {
   std::string text = fmt::format(
       "{}, {}, rank {} of {}\n"
       "  chunks: {} per rank of up to {} rows, {} bytes each; scratch {} bytes\n",
-      describe(description_), to_string(description_.mapping), core_.rank, core_.ranks,
-      description_.chunks, chunk_rows, chunk_rows * description_.row_bytes(),
-      region_bytes(linked_.program));
+      describe(description_),
+      brought_ ? fmt::format("plan \"{}\"", brought_->plan().name)
+               : to_string(description_.mapping),
+      core_.rank, core_.ranks, description_.chunks, chunk_rows,
+      chunk_rows * description_.row_bytes(), region_bytes(linked_.program));
   if (tile_counters_ > 0) {
     text += fmt::format("  tiles: {} x {} of {} x {}, {} report(s) each\n", grid.down(),
                         grid.across(), grid.tile_rows, grid.tile_cols, description_.parts);

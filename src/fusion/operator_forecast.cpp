@@ -32,14 +32,19 @@ Result<double> alone_us(const Core& core, const FusedDescription& d, const Geome
 
 }  // namespace
 
+Plan FusedOperator::plan() const {
+  return brought_ ? brought_->plan() : fused_plan(shape_of(description_, geometry_, core_.ranks));
+}
+
 Result<FusedOperator::Forecast> FusedOperator::forecast(double produce_us, double consume_us) {
   const std::unique_ptr<simulator::Routes> routes = fused_machine(core_.emulated.get(), core_.site);
   const FusedPlanShape shape = shape_of(description_, geometry_, core_.ranks);
+  const Plan plan = this->plan();
   const Result<double> fused =
-      fused_time(description_, geometry_, shape, *routes, {produce_us, consume_us});
+      fused_time(plan, description_, geometry_, shape, *routes, {produce_us, consume_us});
   if (!fused.ok()) return fused.status();
   const Result<double> in_order =
-      fused_time(description_, geometry_, shape, *routes, {produce_us, consume_us, false});
+      fused_time(plan, description_, geometry_, shape, *routes, {produce_us, consume_us, false});
   if (!in_order.ok()) return in_order.status();
   const Result<double> alone = alone_us(core_, description_, geometry_, *routes);
   if (!alone.ok()) return alone.status();
@@ -48,7 +53,6 @@ Result<FusedOperator::Forecast> FusedOperator::forecast(double produce_us, doubl
   forecast.in_order_us = in_order.value();
   forecast.collective_us = alone.value();
   forecast.unfused_us = produce_us + alone.value() + consume_us;
-  const Plan plan = fused_plan(shape);
   const auto rows = static_cast<uint64_t>(geometry_.plan_block_rows());
   const auto bytes = [&](CountSums sums) {
     Traffic t = traffic_of(plan, core_.rank, rows, description_.remote, sums);

@@ -13,7 +13,7 @@
 //
 // A step of operation "sync" has neither chunk, chunks, dsts nor srcs. All other fields are
 // required, no others are allowed.
-// Thread safety: pure functions.
+// Thread safety: pure functions; read_plan() reads a file.
 #pragma once
 
 #include <string>
@@ -34,5 +34,9 @@ std::string save_json(const Plan& plan);
 // place: "programs[2].lanes[0].steps[5].srcs[1].chunk: 9 is out of range 0..7", or line and column
 // where the text is no JSON.
 Result<Plan> load_json(std::string_view text);
+
+// The same of a text that begins with "{", or of the file that `text_or_file` names. Errors name the
+// file, too; kInvalidArgument if it cannot be read.
+Result<Plan> read_plan(const std::string& text_or_file);
 
 }  // namespace tessera

@@ -73,7 +73,9 @@ struct Scene {
     shape = shape_of(description, geometry, ranks);
   }
   double time(double produce_us, double consume_us = 0) const {
-    return fused_time(description, geometry, shape, *machine, {produce_us, consume_us}).value();
+    return fused_time(fused_plan(shape), description, geometry, shape, *machine,
+                      {produce_us, consume_us})
+        .value();
   }
   emulated::Links links;
   std::unique_ptr<simulator::Routes> machine;
@@ -101,9 +103,9 @@ TEST(FusedForecast, MeetsTheClosedFormOfAnIdealRing) {
 
 TEST(FusedForecast, TilesMadeInOneOrderOnAllRanksHideLess) {
   const Scene scene(Collective::kReduceScatter, Mapping::kRing, 4, 1, 10'000);
-  const double time =
-      fused_time(scene.description, scene.geometry, scene.shape, *scene.machine, {40'000, 0, false})
-          .value();
+  const double time = fused_time(fused_plan(scene.shape), scene.description, scene.geometry,
+                                 scene.shape, *scene.machine, {40'000, 0, false})
+                          .value();
   EXPECT_NEAR(time, 70'000, 500);  // one chunk a rank: product, then all of the ring
 }
 

@@ -72,10 +72,13 @@ struct Load {
 template <class T>
 class Worker {
  public:
-  Worker(const Load& load, FusedOperator& op)
+  Worker(const Load& load, FusedOperator& op) : Worker(load, op, op.description().mapping) {}
+  // `mapping`: whose order of additions the plan has.
+  Worker(const Load& load, FusedOperator& op, Mapping mapping)
       : load_(load),
         op_(op),
         d_(op.description()),
+        mapping_(mapping),
         random_(load.seed * 100 + static_cast<uint64_t>(op.rank())),
         input_(d_, op.geometry().input_rows(), d_.input_ld),
         output_(d_, op.geometry().output_rows(), d_.output_ld) {}
@@ -154,7 +157,7 @@ class Worker {
 
   T sum(int owner, int64_t row, int64_t col) const {
     const int n = load_.ranks;
-    const int first = d_.mapping == Mapping::kRing ? owner + 1 : 0;
+    const int first = mapping_ == Mapping::kRing ? owner + 1 : 0;
     T total = element<T>(first % n, launch_, row, col);
     for (int i = 1; i < n; ++i) total = total + element<T>((first + i) % n, launch_, row, col);
     return total;
@@ -191,6 +194,7 @@ class Worker {
   const Load& load_;
   FusedOperator& op_;
   const FusedDescription& d_;
+  Mapping mapping_;
   std::mt19937_64 random_;
   Padded<T> input_, output_;
   int launch_ = 0;

@@ -86,6 +86,7 @@ function(step_find_package)
   run(${build}/threads_all_reduce 3)
   run(${build}/streams)
   run(${build}/user_gemm 3)
+  run(${build}/attention_projection 4)
 endfunction()
 
 function(step_pkg_config)

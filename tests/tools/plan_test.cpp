@@ -51,6 +51,33 @@ TEST(PlanTool, SaysThatAPlanForSeveralHostsNeedsThem) {
   }
 }
 
+TEST(PlanTool, WritesPlansOfFusedOperatorsThatVerify) {
+  const std::string matrix = " --ranks 3 --rows 96 --cols 64 --tile-rows 16 --tile-cols 16";
+  const std::string file = ::testing::TempDir() + "fused_plan.json";
+  for (const char* what : {"reduce-scatter --map ring", "allreduce --chunks 2", "all-gather",
+                           "all-to-all --type bfloat16"}) {
+    const Ended ended =
+        run("tessera-plan fused " + std::string(what) + matrix + " --json > " + file);
+    EXPECT_EQ(ended.code, 0) << what << ended.text;
+    const Ended verified = run("tessera-plan verify " + file);
+    EXPECT_EQ(verified.code, 0) << what << verified.text;
+    EXPECT_THAT(verified.text, HasSubstr("plan \"fused-"));
+  }
+  EXPECT_THAT(run("tessera-plan fused reduce-scatter" + matrix).text, HasSubstr("external"));
+}
+
+TEST(PlanTool, RefusesFusedOperatorsThatThereAreNot) {
+  const std::string matrix = " --ranks 3 --rows 96 --cols 64 --tile-rows 16 --tile-cols 16";
+  for (const auto& [what, why] :
+       {std::pair("broadcast", "no collective here is called \"broadcast\""),
+        std::pair("all-to-all --map ring", "it has no ring"),
+        std::pair("all-reduce --type float33", "no data type is called \"float33\"")}) {
+    const Ended ended = run("tessera-plan fused " + std::string(what) + matrix);
+    EXPECT_EQ(ended.code, 2) << what;
+    EXPECT_THAT(ended.text, HasSubstr(why));
+  }
+}
+
 TEST(ExplainTool, NamesTheCandidatesOfSeveralHosts) {
   const Ended ended = run("tessera-explain allreduce 16MiB --hosts 2x4 --cores 4");
   EXPECT_EQ(ended.code, 0) << ended.text;

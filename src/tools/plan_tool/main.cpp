@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "algorithms/algorithms.h"
 #include "command_line/help.h"
@@ -20,6 +21,7 @@
 #include "tools/common/files.h"
 #include "tools/common/layout.h"
 #include "tools/common/names.h"
+#include "tools/plan_tool/fused.h"
 
 namespace {
 
@@ -75,6 +77,24 @@ int list() {
       "\nS bytes, n ranks, m chunks; alpha, beta, gamma: a hop, to move a byte, to reduce one; "
       "\nhierarchical ones: h hosts of l ranks, alpha' and beta' between them\n");
   return kDone;
+}
+
+// Verifies the plan and prints it as text or JSON, or draws it.
+int present(Plan built, bool json, const std::string& svg) {
+  if (!svg.empty()) {
+    if (const Status s = tools::check_svg(svg); !s.ok())
+      return complain(s.code() == Code::kInvalidArgument ? kUsage : kFile, s.message());
+  }
+  const Result<VerifiedPlan> verified = verify(std::move(built));
+  if (!verified.ok()) return complain(kFaulty, verified.status().message());
+  const Plan& plan = verified.value().plan();
+  if (!svg.empty()) {
+    const Result<std::string> picture = to_svg(plan);
+    if (!picture.ok()) return complain(kUsage, picture.status().message());
+    return write_file(svg, picture.value()) ? kDone : complain(kFile, "cannot write " + svg);
+  }
+  if (write_file("-", json ? save_json(plan) : to_text(plan))) return kDone;
+  return complain(kFile, "cannot write the plan");
 }
 
 struct ShowOptions {
@@ -139,25 +159,13 @@ int show(ShowOptions options) {
   }
   if (const Status s = choose_root(options.params, collective); !s.ok())
     return complain(kUsage, s.message());
-  if (!options.svg.empty()) {
-    if (const Status s = tools::check_svg(options.svg); !s.ok())
-      return complain(s.code() == Code::kInvalidArgument ? kUsage : kFile, s.message());
-  }
-  const Result<VerifiedPlan> verified = verify(algorithm->build(options.params));
-  if (!verified.ok()) return complain(kFaulty, verified.status().message());
-  const Plan& plan = verified.value().plan();
-  if (!options.svg.empty()) {
-    const Result<std::string> picture = to_svg(plan);
-    if (!picture.ok()) return complain(kUsage, picture.status().message());
-    if (!write_file(options.svg, picture.value())) {
-      return complain(kFile, "cannot write " + options.svg);
-    }
-    return kDone;
-  }
-  if (!write_file("-", options.json ? save_json(plan) : to_text(plan))) {
-    return complain(kFile, "cannot write the plan");
-  }
-  return kDone;
+  return present(algorithm->build(options.params), options.json, options.svg);
+}
+
+int show_fused(const tools::FusedOptions& options) {
+  Result<Plan> plan = tools::fused_plan_of(options);
+  if (!plan.ok()) return complain(kUsage, plan.status().message());
+  return present(std::move(plan).value(), options.json, options.svg);
 }
 
 int verify_file(const std::string& name) {
@@ -211,6 +219,9 @@ int main(int argc, char** argv) {
   show_command->add_option("--svg", options.svg, "Draw the timeline into this file (- for stdout)")
       ->excludes(json);
 
+  tools::FusedOptions fused;
+  CLI::App* fused_command = tools::add_fused_command(app, fused);
+
   std::string file;
   CLI::App* verify_command = app.add_subcommand("verify", "Verify a plan in JSON form");
   verify_command->add_option("file", file, "The plan's file")->required();
@@ -224,6 +235,7 @@ int main(int argc, char** argv) {
   if (*show_command && ranks->empty() && hosts->empty())
     return complain(kUsage, "how many ranks? give --ranks or --hosts");
   if (*show_command) return show(std::move(options));
+  if (*fused_command) return show_fused(fused);
   if (*verify_command) return verify_file(file);
   return kUsage;
 }
