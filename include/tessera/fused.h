@@ -14,7 +14,8 @@
  * wait; and on the stream's thread, when launched on a stream of tsrStreamCreate.
  *
  * Sums are combined in an order that the mapping fixes, whatever order tiles come in: the same
- * input gives the same bits. float16 and bfloat16 add in float32 and round once a step.
+ * input gives the same bits, unless `any_order` is asked for. float16 and bfloat16 add in float32
+ * and round once a step.
  *
  * Thread safety: every function from any thread; create, launch and destroy of one operator from
  * one thread at a time.
@@ -43,7 +44,9 @@ typedef enum {
 } tsrFusedMap_t;
 
 typedef struct tsrFusedConfig {
-  size_t size; /* of this structure; TSR_FUSED_CONFIG_INITIALIZER sets it */
+  /* Of this structure, as the caller was compiled; TSR_FUSED_CONFIG_INITIALIZER sets it. Fields that
+   * came later are as if 0. */
+  size_t size;
   tsrFusedCollective_t collective;
   tsrFusedMap_t map;
   ncclDataType_t type;
@@ -59,12 +62,18 @@ typedef struct tsrFusedConfig {
    * x chunks x tile_rows. */
   int32_t remote;
   int64_t input_ld, output_ld; /* elements; 0: dense. May differ between ranks */
+  /* Not 0: with tsrMapDirect and more than 2 ranks, an owner adds the parts of peers in the order in
+   * which they come, its own at last: less is left to do when the last part comes, but floats may
+   * differ in their last bits from launch to launch, and float16 and bfloat16 round at every part.
+   * All ranks of an all-reduce still get the same. Ignored elsewhere. */
+  int32_t any_order;
+  int32_t reserved;
 } tsrFusedConfig_t;
 
 /* clang-format off */
 #define TSR_FUSED_CONFIG_INITIALIZER \
   { sizeof(tsrFusedConfig_t), tsrFusedReduceScatter, tsrMapDirect, ncclFloat, ncclSum, \
-    0, 0, 0, 0, 0, 1, 0, 0, 0, 0 }
+    0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 typedef struct tsrFused* tsrFused_t;

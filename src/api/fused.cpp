@@ -33,14 +33,20 @@ Result<Collective> collective_of(tsrFusedCollective_t collective, const char* fu
   }
 }
 
+// Before any_order.
+constexpr size_t kFirstConfigBytes = offsetof(tsrFusedConfig_t, any_order);
+
 Result<FusedDescription> read_config(const tsrFusedConfig_t* config, const char* function) {
   if (config == nullptr) return fail(Code::kInvalidArgument, "{}: config is NULL", function);
-  if (config->size != sizeof(tsrFusedConfig_t)) {
+  if (config->size < kFirstConfigBytes || config->size > sizeof(tsrFusedConfig_t)) {
     return fail(Code::kInvalidArgument,
                 "{}: the config says {} bytes, this library's has {}; begin with "
                 "TSR_FUSED_CONFIG_INITIALIZER",
                 function, config->size, sizeof(tsrFusedConfig_t));
   }
+  tsrFusedConfig_t known = TSR_FUSED_CONFIG_INITIALIZER;
+  std::memcpy(&known, config, config->size);
+  config = &known;
   Result<Collective> collective = collective_of(config->collective, function);
   if (!collective.ok()) return collective.status();
   const int map = config->map, type = config->type, op = config->op;
@@ -63,6 +69,7 @@ Result<FusedDescription> read_config(const tsrFusedConfig_t* config, const char*
   d.parts = config->parts;
   d.chunks = config->chunks;
   d.remote = config->remote != 0;
+  d.any_order = config->any_order != 0;
   d.input_ld = config->input_ld;
   d.output_ld = config->output_ld;
   return d;

@@ -237,6 +237,13 @@ class Interpreter {
     return true;
   }
 
+  // Whether others of its tally came before, in this pass (plan.h).
+  TESSERA_ANY_DEVICE bool adds(const StepCode& step, const Pass& pass) const {
+    if (step.tally == 0) return false;
+    const uint32_t tally = program_.signals[step.first_signal].counter;
+    return space_.value(counter(program_.rank, tally)) > pass.number * step.tally;
+  }
+
   TESSERA_ANY_DEVICE bool move_chunk(const StepCode& step, uint32_t j, uint32_t slice,
                                      const Pass& pass, const ChunkRange& range) {
     Place* places = space_.places();
@@ -250,9 +257,15 @@ class Interpreter {
                    ? static_cast<uint16_t>(code.rank + 1)
                    : uint16_t{0};
     }
-    return space_.combine(Operands<Place>{
-        places, places + step.dsts, raw + step.dsts, members, step.dsts, step.srcs, range.length,
-        step.op == static_cast<uint8_t>(Op::kReduce), step.completes});
+    uint32_t srcs = step.srcs;
+    bool reduce = step.op == static_cast<uint8_t>(Op::kReduce);
+    if (adds(step, pass)) {  // the destination is a source, too
+      reduce = true;
+      places[step.dsts + srcs] = places[0];
+      raw[step.dsts + srcs++] = 0;
+    }
+    return space_.combine(Operands<Place>{places, places + step.dsts, raw + step.dsts, members,
+                                          step.dsts, srcs, range.length, reduce, step.completes});
   }
 
   const ProgramView& program_;

@@ -45,7 +45,7 @@ void note_signals(int rank, const Step& step, bool first, Uses& uses) {
         ++slots;
       }
     }
-    if (slots != 1 || signal.increment != 1) use.slot = -1;
+    if (slots != 1 || signal.increment != 1 || step.op == Op::kAccumulate) use.slot = -1;
   }
 }
 
@@ -161,7 +161,10 @@ class Encoder {
     code.srcs = static_cast<uint16_t>(step.srcs.size());
     code.waits = static_cast<uint16_t>(out_.waits.size() - code.first_wait);
     code.signals = static_cast<uint16_t>(out_.signals.size() - code.first_signal);
-    out_.max_operands = std::max<uint32_t>(out_.max_operands, code.dsts + code.srcs);
+    // An accumulation may read its destination as well.
+    const uint32_t more = step.op == Op::kAccumulate ? 1 : 0;
+    if (more > 0) code.tally = uses_[out_.rank][step.signals[0].counter].per_pass;
+    out_.max_operands = std::max<uint32_t>(out_.max_operands, code.dsts + code.srcs + more);
     if (step.op == Op::kSync && code.waits == 0 && code.signals == 0) return;
     out_.steps.push_back(code);
   }

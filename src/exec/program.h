@@ -48,6 +48,7 @@ struct StepCode {
   uint16_t dsts, srcs, waits, signals;  // how many; operands lie dsts first, then srcs
   uint32_t first_operand, first_wait, first_signal;
   uint32_t chunk, chunks;
+  uint32_t tally;  // of an accumulation, which the first signal raises: its sum of a pass; else 0
 };
 
 struct LaneCode {

@@ -67,7 +67,7 @@ Status check_shape(const FusedDescription& d, int ranks) {
 }
 
 // The values that ranks must share, in the order of their names.
-constexpr std::array<const char*, 13> kNames = {"collective",
+constexpr std::array<const char*, 14> kNames = {"collective",
                                                 "mapping",
                                                 "type",
                                                 "reduction",
@@ -79,9 +79,10 @@ constexpr std::array<const char*, 13> kNames = {"collective",
                                                 "reports per tile",
                                                 "chunks per rank",
                                                 "remote stores",
-                                                "plan"};
+                                                "plan",
+                                                "any order of sums"};
 
-std::array<int64_t, 13> shared_values(const FusedDescription& d) {
+std::array<int64_t, 14> shared_values(const FusedDescription& d) {
   return {static_cast<int64_t>(d.collective),
           static_cast<int64_t>(d.mapping),
           static_cast<int64_t>(d.type),
@@ -94,7 +95,8 @@ std::array<int64_t, 13> shared_values(const FusedDescription& d) {
           d.parts,
           d.chunks,
           d.remote ? 1 : 0,
-          static_cast<int64_t>(d.plan)};
+          static_cast<int64_t>(d.plan),
+          d.any_order ? 1 : 0};
 }
 
 std::string value_text(size_t field, const FusedDescription& d) {
@@ -154,6 +156,8 @@ Result<FusedDescription> complete(FusedDescription d, int ranks, int rank) {
   const auto units = round_up_div(block, static_cast<int64_t>(chunk_unit(d.row_bytes())));
   d.chunks = static_cast<int>(std::min<int64_t>(d.chunks, units));
   d.remote = d.remote && can_be_remote(d, ranks);
+  // Two parts make the same sum either way; a ring adds two at each hop.
+  d.any_order = d.any_order && d.mapping == Mapping::kDirect && reduces(d.collective) && ranks > 2;
   const TileGrid grid{d.rows, d.cols, d.tile_rows, d.tile_cols};
   if (grid.tiles_over({0, std::min(d.rows, block + 1)}) > kMostTilesOfAChunk)
     return bad("tiles of {} x {} are too small for {} x {}", d.tile_rows, d.tile_cols, d.rows,

@@ -42,17 +42,18 @@ struct FusedDescription {
   int64_t tile_rows = 0, tile_cols = 0;
   // Kernels store tiles of chunks that go to a peer first straight into its slot (plans.h).
   bool remote = false;
-  int32_t parts = 1;   // reports per tile: split-K
-  int32_t chunks = 0;  // per rank: pieces of a rank's rows that travel on their own; 0: choose
-  uint64_t plan = 0;   // fingerprint of a plan that users brought (user_plan.h); 0: one of plans.h
+  bool any_order = false;  // sums are combined as parts come: direct mapping, more than 2 ranks
+  int32_t parts = 1;       // reports per tile: split-K
+  int32_t chunks = 0;      // per rank: pieces of a rank's rows that travel on their own; 0: choose
+  uint64_t plan = 0;  // fingerprint of a plan that users brought (user_plan.h); 0: one of plans.h
   // Elements from one row (column major: column) to the next. May differ between ranks.
   int64_t input_ld = 0, output_ld = 0;  // 0: dense
 
   size_t row_bytes() const { return static_cast<size_t>(cols) * size_of(type); }
 };
 
-// Replaces zeros by what they stand for, clears `remote` where it cannot be, and checks everything
-// that one rank can check. Leading dimensions are those of `rank`, of the rows that it has.
+// Replaces zeros by what they stand for, clears `remote` where it cannot be and `any_order` where
+// there is one order only, and checks everything that one rank can check. Leading dimensions are those of `rank`, of the rows that it has.
 Result<FusedDescription> complete(FusedDescription wish, int ranks, int rank);
 // That part of it which is about leading dimensions.
 Status lay_out(FusedDescription* description, int ranks, int rank);

@@ -29,8 +29,10 @@ double busy_us(const Plan& plan, int rank, size_t chunk_bytes) {
       if (step.op == Op::kSync) continue;
       const auto bytes = static_cast<double>(chunk_bytes) * step.chunks;
       const auto sources = static_cast<double>(step.srcs.size());
-      us += step.op == Op::kReduce ? (sources - 1) * bytes / costs.reduce
-                                   : static_cast<double>(step.dsts.size()) * bytes / costs.copy;
+      if (step.op == Op::kCopy)
+        us += static_cast<double>(step.dsts.size()) * bytes / costs.copy;
+      else
+        us += (step.op == Op::kReduce ? sources - 1 : 1) * bytes / costs.reduce;
     }
   }
   return us;

@@ -87,6 +87,7 @@ Progress FusedRun::advance() {
 std::string FusedRun::blocked(int tile_counters) {
   if (!running_) return "no launch is under way";
   Interpreter<MatrixSpace> interpreter(view_, run_, space_);
+  std::string part;
   for (const uint32_t lane : open_) {
     const LaneCursor& at = cursors_[lane];
     const StepCode& step = view_.steps[view_.lanes[lane].first_step + at.step];
@@ -95,6 +96,7 @@ std::string FusedRun::blocked(int tile_counters) {
     if (!wait.embedded && wait.counter < static_cast<uint32_t>(tile_counters)) continue;
     uint64_t target = 0;
     if (interpreter.waited(wait, 0, target).reached(target)) continue;
+    if (wait.from == core_.rank) continue;  // another step here is to raise it
     for (uint32_t i = 0; i < uint32_t{step.dsts} + step.srcs; ++i) {
       const OperandCode& operand = view_.operands[step.first_operand + i];
       if (operand.buffer == static_cast<uint8_t>(Buffer::kScratch)) continue;
@@ -104,8 +106,10 @@ std::string FusedRun::blocked(int tile_counters) {
       return fmt::format("rows {} to {} of the {} wait for rank {}", rows.begin, rows.end - 1,
                          input ? "input" : "output", wait.from);
     }
+    if (step.op != static_cast<uint8_t>(Op::kSync))
+      part = fmt::format("a part of a sum waits for rank {}", wait.from);
   }
-  return "no step waits for a peer";
+  return part.empty() ? "no step waits for a peer" : part;
 }
 
 }  // namespace tessera

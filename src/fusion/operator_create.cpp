@@ -173,6 +173,14 @@ Status FusedOperator::close() {
   return {};
 }
 
+namespace {
+
+std::string how(const FusedDescription& d) {
+  return to_string(d.mapping) + std::string(d.any_order ? " in any order" : "");
+}
+
+}  // namespace
+
 std::string FusedOperator::explain() {
   const TileGrid& grid = tracker_.grid();
   const uint64_t launched = launched_.counter.value(), finished = finished_.counter.value();
@@ -181,10 +189,9 @@ std::string FusedOperator::explain() {
       "{}, {}, rank {} of {}\n"
       "  chunks: {} per rank of up to {} rows, {} bytes each; scratch {} bytes\n",
       describe(description_),
-      brought_ ? fmt::format("plan \"{}\"", brought_->plan().name)
-               : to_string(description_.mapping),
-      core_.rank, core_.ranks, description_.chunks, chunk_rows,
-      chunk_rows * description_.row_bytes(), region_bytes(linked_.program));
+      brought_ ? fmt::format("plan \"{}\"", brought_->plan().name) : how(description_), core_.rank,
+      core_.ranks, description_.chunks, chunk_rows, chunk_rows * description_.row_bytes(),
+      region_bytes(linked_.program));
   if (tile_counters_ > 0) {
     text += fmt::format("  tiles: {} x {} of {} x {}, {} report(s) each\n", grid.down(),
                         grid.across(), grid.tile_rows, grid.tile_cols, description_.parts);

@@ -13,9 +13,18 @@ namespace {
 // Lanes of all ranks together: what a plan costs to verify grows with their square.
 constexpr int kMostLanesOfAll = 512;
 
+int most_lanes(const FusedPlanShape& shape) {
+  return std::min(kMaxLanes - 1, std::max(1, kMostLanesOfAll / shape.ranks));
+}
+
+// Lanes of chunks that are sent and finished; accumulations get as many again.
 int lanes_of(const FusedPlanShape& shape) {
-  const int most = std::min(kMaxLanes - 1, std::max(1, kMostLanesOfAll / shape.ranks));
-  return std::min(shape.ranks * shape.chunks, most);
+  const int most = most_lanes(shape);
+  return std::min(shape.ranks * shape.chunks, shape.any_order ? std::max(1, most / 2) : most);
+}
+int adding_lanes_of(const FusedPlanShape& shape) {
+  if (!shape.any_order) return 0;
+  return std::min((shape.ranks - 1) * shape.chunks, std::max(1, most_lanes(shape) / 2));
 }
 
 int chunks_per_block(const FusedPlanShape& shape) {
@@ -40,6 +49,7 @@ FusedPlanShape shape_of(const FusedDescription& d, const Geometry& geometry, int
   shape.ranks = ranks;
   shape.chunks = d.chunks;
   shape.remote = d.remote;
+  shape.any_order = d.any_order;
   if (d.collective == Collective::kAllGather) return shape;
   const TileGrid grid{d.rows, d.cols, d.tile_rows, d.tile_cols};
   for (int chunk = 0; chunk < ranks * d.chunks; ++chunk) {
@@ -58,12 +68,21 @@ Weaver::Weaver(const FusedPlanShape& shape, const char* name)
       counters_(counters_of(shape)),
       plan_(name, shape.collective, shape.ranks, -1, chunks_per_block(shape), 1),
       exchange_(plan_, 1, Exchange::Credits::kAlways),
-      lanes_(lanes_of(shape)) {
+      lanes_(lanes_of(shape)),
+      adding_lanes_(adding_lanes_of(shape)) {
   for (int rank = 0; rank < shape.ranks; ++rank) {
     for (const uint32_t tiles : shape.arrivals)
       if (tiles > 0) plan_.external_counter(rank, tiles);
     for (int chunk = 0; chunk < output_chunks(shape); ++chunk) plan_.counter(rank);
   }
+}
+
+Weaver::Sum Weaver::sum(int rank) {
+  Sum sum;
+  sum.slot = {rank, Buffer::kScratch, plan_.scratch(rank)};
+  sum.tally = plan_.counter(rank);
+  sum.read = plan_.counter(rank);
+  return sum;
 }
 
 std::vector<Slot> Weaver::slots(int from, int to) {
@@ -91,7 +110,7 @@ void Weaver::tell_landed(StepRef step, int rank, int chunk) const {
 // The pass ends with everything that lands.
 Plan Weaver::finish() {
   for (int rank = 0; rank < ranks(); ++rank) {
-    StepRef last = plan_.lane(rank, lanes_).sync();
+    StepRef last = plan_.lane(rank, lanes_ + adding_lanes_).sync();
     for (int chunk = 0; chunk < output_chunks(shape_); ++chunk) last.wait(counters_.landed + chunk);
     for (const Slot& slot : sent_)
       if (shape_.remote && slot.from == rank) last.wait(slot.credit);
@@ -101,7 +120,9 @@ Plan Weaver::finish() {
 
 Plan fused_plan(const FusedPlanShape& shape) {
   const bool ring = shape.mapping == Mapping::kRing;
-  Weaver weaver(shape, ring ? "fused-ring" : "fused-direct");
+  Weaver weaver(shape, ring              ? "fused-ring"
+                       : shape.any_order ? "fused-direct-any-order"
+                                         : "fused-direct");
   switch (shape.collective) {
     case Collective::kReduceScatter:
     case Collective::kAllReduce:

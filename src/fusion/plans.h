@@ -8,13 +8,14 @@
 //
 //   reduce-scatter, ring     chunk of rank d: d+1 sends its tiles, each rank on the way adds its own
 //                            and sends on, d adds and keeps
-//   reduce-scatter, direct   each rank sends the chunk to d; d adds all in the order of ranks
+//   reduce-scatter, direct   each rank sends the chunk to d; d adds all in the order of ranks, or,
+//                            in any order, each part of a peer as it comes and its own at last
 //   all-reduce               the same, and the step that finishes a chunk starts its way back
 //   all-gather               ring: round once; direct: to all at once. No tiles at the input
 //   all-to-all               direct: each chunk to its destination
 //
 // Sums are combined in an order that the plan fixes, whatever order tiles and messages come in: the
-// same input gives the same bits. Thread safety: pure functions.
+// same input gives the same bits; but for `any_order`. Thread safety: pure functions.
 //
 // Remote stores. The plan says "copy input to slot"; where kernels have stored into the slot
 // already, the space moves nothing (matrix_space.h): it is the same memory. A kernel stores after
@@ -43,6 +44,7 @@ struct FusedPlanShape {
   // Tiles over each chunk of the input; 0 (no counter) for empty chunks, which come last. Empty:
   // the input is complete when the operator is launched.
   std::vector<uint32_t> arrivals;
+  bool any_order = false;  // direct sums add parts as they come
 };
 
 // The shape of an operator's plan among so many ranks; all ranks' geometries give the same.

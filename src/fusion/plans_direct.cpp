@@ -2,6 +2,8 @@
 //
 //   sums         rank r sends its part of chunk d to d as soon as its tiles are there; d combines
 //                all parts, its own among them, in the order of ranks, in one step
+//                in any order: d adds the part of each peer to a slot of its own as it comes; when
+//                all have, one step adds its own part, whose tiles are made last
 //   all-reduce   that step puts the sum into a slot at every peer as well
 //   all-gather   each rank puts its chunk into a slot at every peer
 //   all-to-all   rank r puts the chunk for d into a slot at d
@@ -58,10 +60,34 @@ void receive_all(Weaver& weaver, const Slots& slots, int rank) {
   }
 }
 
+// The same whatever order parts come in.
+void sum_as_parts_come(Weaver& weaver, const Slots& slots, const Slots* back, int rank, int c) {
+  const int n = weaver.ranks(), chunk = weaver.in_matrix(rank, c), piece = weaver.in_block(rank, c);
+  const Weaver::Sum sum = weaver.sum(rank);
+  for (int s = 0; s + 1 < n; ++s) {
+    const int from = wrap(rank - 1 - s, n);
+    const Slot& slot = slots[rank][from][c];
+    StepRef step =
+        weaver.adding_lane(rank, from, c).accumulate(piece, sum.slot, slot.ref(), sum.tally);
+    weaver.exchange().take(step, slot);
+    step.wait(sum.read, 1, 1);
+  }
+  std::vector<Ref> dsts{weaver.result(rank, c)};
+  for (int to = 0; back != nullptr && to < n; ++to)
+    if (to != rank) dsts.push_back((*back)[to][rank][c].ref());
+  StepRef last = weaver.lane(rank, rank, c).reduce(piece, dsts, {sum.slot, input(rank, chunk)});
+  last.wait(sum.tally, static_cast<uint32_t>(n - 1)).signal(rank, sum.read);
+  weaver.await_tiles(last, chunk);
+  for (int to = 0; back != nullptr && to < n; ++to)
+    if (to != rank) weaver.exchange().fill(last, (*back)[to][rank][c]);
+  weaver.tell_landed(last, rank, dsts[0].chunk);
+}
+
 // The sum of a chunk at its owner; `back`: slots for it at every peer, or null.
 void sum(Weaver& weaver, const Slots& slots, const Slots* back, int rank, int c) {
   const int chunk = weaver.in_matrix(rank, c);
   std::vector<Ref> srcs, dsts{weaver.result(rank, c)};
+  if (weaver.any_order()) return sum_as_parts_come(weaver, slots, back, rank, c);
   for (int from = 0; from < weaver.ranks(); ++from)
     srcs.push_back(from == rank ? input(rank, chunk) : slots[rank][from][c].ref());
   for (int to = 0; back != nullptr && to < weaver.ranks(); ++to)

@@ -1,6 +1,7 @@
 #include "fusion/traffic.h"
 
 #include <algorithm>
+#include <set>
 
 #include "plan/partition.h"
 #include "plan/shape.h"
@@ -54,11 +55,15 @@ class Counting {
       return;
     }
     uint64_t reads = here(step.srcs), writes = here(step.dsts);
-    if (sums_ == CountSums::kMerging && step.op == Op::kReduce && owner == rank_) {
+    if (sums_ == CountSums::kMerging && step.op != Op::kCopy && owner == rank_) {
       const uint64_t away = step.dsts.size() - writes;
       reads = std::min<uint64_t>(away, 1);
       writes = 0;
     }
+    // All accumulations but the first of a sum read it.
+    if (step.op == Op::kAccumulate && owner == rank_ && sums_ == CountSums::kOperands &&
+        !sums_begun_.insert(step.dsts[0].chunk).second)
+      ++reads;
     traffic_.read += elements * reads;
     traffic_.written += elements * writes;
   }
@@ -68,6 +73,7 @@ class Counting {
   uint64_t block_;
   bool remote_;
   CountSums sums_;
+  std::set<int> sums_begun_;  // slots that the rank accumulates in
   Traffic traffic_;
 };
 

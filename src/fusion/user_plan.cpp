@@ -89,7 +89,7 @@ Result<Adopted> adopt(Plan plan, FusedDescription wish, int ranks, int rank,
   if (!chunks.ok()) return chunks.status();
   wish.chunks = chunks.value();
   wish.mapping = Mapping::kDirect;
-  wish.remote = false;
+  wish.remote = wish.any_order = false;
   wish.plan = fingerprint(plan);
   Result<FusedDescription> description = complete(wish, ranks, rank);
   if (!description.ok()) return description.status();

@@ -30,6 +30,21 @@ class Weaver {
     return plan_.lane(rank, (hop * chunks() + chunks() - 1 - c) % lanes_);
   }
 
+  bool any_order() const { return shape_.any_order && ranks() > 2; }
+  // The lane on which `rank` adds the part of rank `from` to its own chunk c: no part waits behind
+  // another's as far as there are lanes.
+  LaneRef adding_lane(int rank, int from, int c) {
+    const int hop = wrap(rank - 1 - from, ranks());
+    return plan_.lane(rank, lanes_ + (hop * chunks() + chunks() - 1 - c) % adding_lanes_);
+  }
+  // A slot of `rank` that parts are accumulated in.
+  struct Sum {
+    Ref slot;
+    int tally = 0;  // raised by each part
+    int read = 0;   // raised by who reads the sum: parts of the next pass wait for it
+  };
+  Sum sum(int rank);
+
   // New slots for chunk 0, 1, ... on the way from one rank to another.
   std::vector<Slot> slots(int from, int to);
   const Exchange& exchange() const { return exchange_; }
@@ -48,7 +63,7 @@ class Weaver {
   FusedCounters counters_;
   PlanBuilder plan_;
   Exchange exchange_;
-  int lanes_;
+  int lanes_, adding_lanes_;
   std::vector<Slot> sent_;  // filled with input
 };
 

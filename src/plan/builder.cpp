@@ -51,6 +51,15 @@ StepRef LaneRef::reduce(int chunk, std::vector<Ref> dsts, std::vector<Ref> srcs)
   return add(std::move(step));
 }
 
+StepRef LaneRef::accumulate(int chunk, Ref dst, Ref src, int tally) {
+  Step step;
+  step.op = Op::kAccumulate;
+  step.chunk = chunk;
+  step.dsts = {dst};
+  step.srcs = {src};
+  return add(std::move(step)).signal(rank_, tally);
+}
+
 StepRef LaneRef::sync() { return add(Step{}); }
 
 StepRef LaneRef::add(Step step) {

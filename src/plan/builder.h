@@ -40,6 +40,8 @@ class LaneRef {
   StepRef copy(int chunk, Ref dst, Ref src);
   StepRef copy(int chunk, std::vector<Ref> dsts, Ref src);
   StepRef reduce(int chunk, std::vector<Ref> dsts, std::vector<Ref> srcs);
+  // Adds to a slot of the lane's rank; `tally`: a counter of the rank, for these steps only.
+  StepRef accumulate(int chunk, Ref dst, Ref src, int tally);
   StepRef sync();
 
  private:

@@ -116,6 +116,8 @@ const char* op_word(Op op) {
       return "reduce";
     case Op::kSync:
       return "sync";
+    case Op::kAccumulate:
+      return "accumulate";
   }
   return "unknown";
 }
@@ -231,7 +233,7 @@ class Loader {
 
   bool step(const json& value, const Path& path, int rank, Step& step) {
     if (!value.is_object() || !value.contains("op")) return in_.fields(value, path, {"op"});
-    if (!in_.word(value, path, "op", 3, op_word, step.op)) return false;
+    if (!in_.word(value, path, "op", 4, op_word, step.op)) return false;
     if (step.op == Op::kSync) {
       if (!in_.fields(value, path, {"op", "waits", "signals"})) return false;
     } else if (!in_.fields(value, path,

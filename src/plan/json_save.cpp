@@ -71,8 +71,10 @@ class Writer {
     if (step.op == Op::kSync) {
       put("{{\"op\": \"sync\"");
     } else {
-      put("{{\"op\": \"{}\", \"chunk\": {}, \"chunks\": {}",
-          step.op == Op::kCopy ? "copy" : "reduce", step.chunk, step.chunks);
+      const char* const op = step.op == Op::kCopy     ? "copy"
+                             : step.op == Op::kReduce ? "reduce"
+                                                      : "accumulate";
+      put("{{\"op\": \"{}\", \"chunk\": {}, \"chunks\": {}", op, step.chunk, step.chunks);
       refs("dsts", step.dsts);
       refs("srcs", step.srcs);
     }

@@ -17,6 +17,7 @@ const char* step_name(const Step& step, int rank) {
     if (step.waits.empty() && !step.signals.empty()) return "signal";
     return "sync";
   }
+  if (step.op == Op::kAccumulate) return "accumulate";
   const bool reduces = step.op == Op::kReduce;
   if (any_remote(step.dsts, rank)) return reduces ? "put-reduce" : "put";
   if (any_remote(step.srcs, rank)) return reduces ? "get-reduce" : "get";

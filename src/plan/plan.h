@@ -28,6 +28,16 @@
 //   with, the writes: a source may be the same run as a destination, but may not overlap one
 //   otherwise. A copy of a chunk onto itself (in place, say) moves nothing. Caps: plan/limits.h.
 //
+// Accumulation, in any order
+//   The kAccumulate steps of one tally add their sources to one slot, as they come. The tally is a
+//   step counter of their rank; the first signal of each raises it by 1, and nothing else does.
+//   Who finds it where the pass began stores its source in the slot, the others add theirs. The sum
+//   is there once the tally has got all of the pass; who reads it waits for that.
+//   Steps of one tally exclude each other, from reading the tally to raising it. All are of one
+//   rank, and a host runs the steps of a rank one at a time.
+//   A sum must lack a contribution: which step would complete it is open, so that a step after it
+//   adds the last one (and applies the post-operation).
+//
 // Pre- and post-operation
 //   In a collective that reduces, the input holds raw contributions. A step that reads the input
 //   applies the reduction's pre-operation (PreMulSum, float Avg) of that input's rank; the step
@@ -70,15 +80,16 @@ struct Signal {
 };
 
 enum class Op : uint8_t {
-  kCopy,    // every dst := the one src
-  kReduce,  // every dst := srcs combined in the order given (src may equal dst)
-  kSync,    // no data: waits and signals only
+  kCopy,        // every dst := the one src
+  kReduce,      // every dst := srcs combined in the order given (src may equal dst)
+  kSync,        // no data: waits and signals only
+  kAccumulate,  // dst (a slot of the own rank) := src, or dst combined with it; see above
 };
 
 // The smallest scheduled action: wait for all waits, move the data, then raise all signals.
 // How people call it follows from who owns the operands: copy (all local), put (local to a peer),
-// get (from a peer), and reduce, put-reduce, get-reduce likewise; sync is called wait, signal or
-// sync (step_name()).
+// get (from a peer), and reduce, put-reduce, get-reduce likewise, accumulate; sync is called wait,
+// signal or sync (step_name()).
 struct Step {
   Op op = Op::kSync;
   int chunk = 0;   // which chunk of a block the first data chunk is (0 .. C-1): gives the length
@@ -123,8 +134,8 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// "copy", "put", "get", "reduce", "put-reduce", "get-reduce", "signal", "wait", "sync", as seen
-// from `rank`.
+// "copy", "put", "get", "reduce", "put-reduce", "get-reduce", "accumulate", "signal", "wait",
+// "sync", as seen from `rank`.
 const char* step_name(const Step& step, int rank);
 const char* to_string(Buffer buffer);  // "input", "output", "scratch"
 

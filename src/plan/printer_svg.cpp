@@ -140,6 +140,7 @@ class Timeline {
 const char* colour(const Box& box) {
   const std::string_view name = step_name(*box.step, box.rank);
   if (box.step->op == Op::kSync) return "#d9d9d9";
+  if (box.step->op == Op::kAccumulate) return "#f4a261";
   if (box.step->op == Op::kReduce) return name == "reduce" ? "#f4a261" : "#e76f51";
   return name == "copy" ? "#a8dadc" : "#5b9bd5";
 }

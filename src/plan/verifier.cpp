@@ -61,6 +61,7 @@ struct Placement {
 Result<Values> check_all(const Plan& plan) {
   if (Status status = verifier::check_form(plan); !status.ok()) return status;
   const PlanIndex index(plan);
+  if (Status status = check_tallies(index); !status.ok()) return status;
   if (Status status = check_waits_reachable(index); !status.ok()) return status;
   const uint32_t passes = verifier::passes_needed(plan);
   if (Status status = check_size(plan, index, Memory(plan, passes, false), passes); !status.ok())

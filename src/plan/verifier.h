@@ -8,6 +8,8 @@
 //   nobody waits for.
 // - shared counters: a counter that several lanes raise is waited for in whole sums only, and no
 //   lane raises it for the next pass before all have raised it for this one.
+// - tallies: steps that accumulate in a slot share a counter and nobody else writes either; whoever
+//   reads the slot comes after all of them.
 // - deadlock: with unlimited delay of any step, some step can always run until all have.
 // - coverage: each output chunk ends with exactly the required contributions, each once; no rank
 //   leaves a barrier before all have entered it.

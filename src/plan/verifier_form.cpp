@@ -167,6 +167,15 @@ class FormCheck {
           return invalid("{} does not reduce", to_string(plan_.collective));
         }
         break;
+      case Op::kAccumulate:
+        if (srcs != 1 || dsts != 1) {
+          return invalid("an accumulation has 1 source and 1 destination, not {} and {}", srcs,
+                         dsts);
+        }
+        if (!reduces(plan_.collective)) {
+          return invalid("{} does not reduce", to_string(plan_.collective));
+        }
+        break;
       default:
         return invalid("unknown operation {}", static_cast<int>(step.op));
     }

@@ -1,6 +1,7 @@
-// Gates, by the happens-before relation of the verifier's order of events (plan/gates.h).
+// Gates, by what the verifier's run knows to be before each event (plan/gates.h).
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "plan/gates.h"
@@ -13,24 +14,19 @@ namespace {
 using verifier::describe;
 using verifier::Event;
 using verifier::Memory;
-using verifier::Order;
 using verifier::PlanIndex;
 
-class GateCheck {
+class GateCheck : public verifier::Watcher {
  public:
-  GateCheck(const Plan& plan, const PlanIndex& index, const Order& order, int gated)
+  GateCheck(const Plan& plan, const PlanIndex& index, int gated)
       : plan_(plan),
         index_(index),
-        order_(order),
         gated_(gated),
-        memory_(plan, order.passes, false) {}
+        memory_(plan, verifier::passes_needed(plan), false) {}
 
-  Status run() {
+  Status check_counters() const {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       if (Status s = counters(rank); !s.ok()) return s;
-    }
-    for (const Event& event : order_.events) {
-      if (Status s = visit(event); !s.ok()) return s;
     }
     return {};
   }
@@ -83,7 +79,7 @@ class GateCheck {
     return false;
   }
 
-  Status visit(const Event& event) {
+  Status look(const Event& event) override {
     const Step& step = index_.steps(event.lane)[event.step];
     const int rank = index_.id(event.lane).rank;
     for (const Wait& wait : step.waits) {
@@ -109,14 +105,14 @@ class GateCheck {
     moments[memory_.at(ref, offset, event.pass)].push_back({event.lane, tick_of(index_, event)});
   }
 
-  // Events stand in an order of execution, so what is before an event was visited.
+  // Events come in an order of execution, so what is before an event was seen.
   bool all_before(const std::vector<Moment>& moments, const Event& event) const {
     return std::all_of(moments.begin(), moments.end(),
-                       [&](const Moment& m) { return order_.before(m.lane, m.tick, event); });
+                       [&](const Moment& m) { return event.after(m.lane, m.tick); });
   }
   bool any_before(const std::vector<Moment>& moments, const Event& event) const {
     return std::any_of(moments.begin(), moments.end(),
-                       [&](const Moment& m) { return order_.before(m.lane, m.tick, event); });
+                       [&](const Moment& m) { return event.after(m.lane, m.tick); });
   }
 
   Status foreign(const Event& event, const Ref& ref) const {
@@ -166,7 +162,7 @@ class GateCheck {
     }
     const Ref ref{signal.rank, Buffer::kOutput, chunk};
     const size_t at = memory_.at(ref, 0, event.pass);
-    told_[at] = event;
+    told_.insert(at);
     if (all_before(written_[at], event)) return {};
     return late(event, ref, 0);
   }
@@ -181,12 +177,11 @@ class GateCheck {
 
   const Plan& plan_;
   const PlanIndex& index_;
-  const Order& order_;
   int gated_;
   Memory memory_;
   Moments ready_;    // waits for all tiles over a chunk of an input
   Moments written_;  // writes of a chunk of an output
-  std::unordered_map<size_t, Event> told_;
+  std::unordered_set<size_t> told_;
 };
 
 }  // namespace
@@ -194,9 +189,11 @@ class GateCheck {
 Status check_gates(const VerifiedPlan& verified, int gated) {
   const Plan& plan = verified.plan();
   const PlanIndex index(plan);
-  const Result<Order> order = run_order(plan, index);
-  if (!order.ok()) return order.status();
-  return GateCheck(plan, index, order.value(), gated).run();
+  GateCheck gates(plan, index, gated);
+  if (Status s = gates.check_counters(); !s.ok()) return s;
+  verifier::Watcher* const watchers[] = {&gates};
+  if (Status s = run_order(plan, index, watchers); !s.ok()) return s;
+  return gates.end();
 }
 
 }  // namespace tessera

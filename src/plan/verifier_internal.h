@@ -1,5 +1,6 @@
 // Parts of the verifier. Each check is of a plan that passed the checks before it:
-//   check_form -> check_waits_reachable -> run_order -> what its watchers found -> check_all_awaited.
+//   check_form -> check_tallies -> check_waits_reachable -> run_order -> what its watchers found ->
+//   check_all_awaited.
 // Watchers look at one run of the plan side by side, so that what happened before an event need not
 // be kept once all have seen it.
 // Not for use outside of src/plan.
@@ -140,6 +141,7 @@ std::string describe(const Ref& ref, int offset, int rank);
 uint32_t passes_needed(const Plan& plan);
 
 Status check_form(const Plan& plan);
+Status check_tallies(const PlanIndex& index);
 Status check_waits_reachable(const PlanIndex& index);
 Status check_all_awaited(const Plan& plan, const PlanIndex& index);
 // Shows the watchers all events in the order of one execution. Error: deadlock, shared counters, or

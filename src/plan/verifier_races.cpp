@@ -1,7 +1,8 @@
 // Races and borders: every two conflicting accesses are ordered, and peers stay within a rank's
 // pass.
 //
-// A location keeps its last write and the reads since. If two accesses were unordered but a third
+// A location keeps its last write, the accumulations and the reads since. Accumulations of one pass
+// need no order among each other (plan.h), so that none of them stands for what came before another. If two accesses were unordered but a third
 // lay between them in the order of events, that third would be unordered with one of them, so
 // looking at the last ones only misses nothing.
 #include <algorithm>
@@ -64,7 +65,7 @@ struct Access {
   uint32_t tick = 0;
 };
 
-struct ReadNode {
+struct AccessNode {
   Access access;
   uint32_t next = UINT32_MAX;
 };
@@ -72,6 +73,7 @@ struct ReadNode {
 struct Location {
   Access write;
   uint32_t reads = UINT32_MAX;  // list of reads since the write
+  uint32_t adds = UINT32_MAX;   // list of accumulations since the write, of one pass
 };
 
 class RaceCheck : public Watcher {
@@ -88,6 +90,10 @@ class RaceCheck : public Watcher {
       }
       for (const Ref& dst : step.dsts) {
         const size_t at = memory_.at(dst, j, event.pass);
+        if (step.op == Op::kAccumulate) {
+          if (Status status = add(event, dst, j, at); !status.ok()) return status;
+          continue;
+        }
         if (moves_nothing(plan_, step, memory_.at(step.srcs[0], j, event.pass), at)) continue;
         if (Status status = write(event, dst, j, at); !status.ok()) return status;
       }
@@ -101,6 +107,8 @@ class RaceCheck : public Watcher {
     if (write.lane != UINT32_MAX && !event.after(write.lane, write.tick)) {
       return unordered(event, "reads", ref, offset, write, true);
     }
+    if (const Access* add = first_unordered(location.adds, event))
+      return unordered(event, "reads", ref, offset, *add, true);
     const Access access{event.lane, tick_of(index_, event)};
     if (location.reads != UINT32_MAX && reads_[location.reads].access.lane == event.lane) {
       reads_[location.reads].access = access;
@@ -117,15 +125,41 @@ class RaceCheck : public Watcher {
         !event.after(location.write.lane, location.write.tick)) {
       return unordered(event, "writes", ref, offset, location.write, true);
     }
-    for (uint32_t node = location.reads; node != UINT32_MAX; node = reads_[node].next) {
-      const Access& read = reads_[node].access;
-      if (!event.after(read.lane, read.tick)) {
-        return unordered(event, "writes", ref, offset, read, false);
-      }
-    }
+    if (const Access* add = first_unordered(location.adds, event))
+      return unordered(event, "writes", ref, offset, *add, true);
+    if (const Access* read = first_unordered(location.reads, event))
+      return unordered(event, "writes", ref, offset, *read, false);
     location.write = {event.lane, tick_of(index_, event)};
-    location.reads = UINT32_MAX;
+    location.reads = location.adds = UINT32_MAX;
     return {};
+  }
+
+  Status add(const Event& event, const Ref& ref, int offset, size_t at) {
+    Location& location = locations_[at];
+    const Access& write = location.write;
+    if (write.lane != UINT32_MAX && !event.after(write.lane, write.tick))
+      return unordered(event, "adds to", ref, offset, write, true);
+    if (const Access* read = first_unordered(location.reads, event))
+      return unordered(event, "adds to", ref, offset, *read, false);
+    // Those of an earlier pass are before this one: a tally is a shared counter (verifier_order.cpp).
+    if (location.adds != UINT32_MAX && pass_of(reads_[location.adds].access) != event.pass)
+      location.adds = UINT32_MAX;
+    reads_.push_back({{event.lane, tick_of(index_, event)}, location.adds});
+    location.adds = static_cast<uint32_t>(reads_.size() - 1);
+    return {};
+  }
+
+  uint32_t pass_of(const Access& access) const {
+    return (access.tick - 1) / static_cast<uint32_t>(index_.steps(access.lane).size());
+  }
+
+  // The first access of a list that need not be before the event; null: all are.
+  const Access* first_unordered(uint32_t node, const Event& event) const {
+    for (; node != UINT32_MAX; node = reads_[node].next) {
+      const Access& access = reads_[node].access;
+      if (!event.after(access.lane, access.tick)) return &access;
+    }
+    return nullptr;
   }
 
   // In place, a run that a step writes may lie askew over a run that it reads.
@@ -150,7 +184,7 @@ class RaceCheck : public Watcher {
   Status unordered(const Event& event, const char* does, const Ref& ref, int offset,
                    const Access& other, bool other_writes) const {
     const auto steps = static_cast<uint32_t>(index_.steps(other.lane).size());
-    const uint32_t pass = (other.tick - 1) / steps;
+    const uint32_t pass = pass_of(other);
     const char* other_does = other_writes ? "writes" : "reads";
     std::string late = index_.describe(event.lane, event.step);
     std::string early = index_.describe(other.lane, (other.tick - 1) % steps);
@@ -170,7 +204,7 @@ class RaceCheck : public Watcher {
   const PlanIndex& index_;
   const Memory& memory_;
   std::vector<Location> locations_;
-  std::vector<ReadNode> reads_;
+  std::vector<AccessNode> reads_;  // and accumulations
 };
 
 }  // namespace

@@ -96,7 +96,9 @@ class ValueTable {
 struct Content {
   uint32_t value = 0;
   uint32_t pass = 0;
-  bool raw = false;  // an input as the user left it
+  bool raw = false;   // an input as the user left it
+  uint32_t adds = 0;  // accumulations that made it, of `of`
+  uint64_t of = 0;
 };
 
 struct Operand {
@@ -139,7 +141,32 @@ class ValueCheck : public ValueWatcher {
                                            fmt::format(format, std::forward<Args>(args)...));
   }
 
+  // The first one of a pass stores, as the tally tells it.
+  Status accumulate_chunk(const Event& event, const Step& step, int j) {
+    const Result<Operand> part = read(event, step, step.srcs[0], j);
+    if (!part.ok()) return part.status();
+    Content& sum = contents_[memory_.at(step.dsts[0], j, event.pass)];
+    const bool first = sum.adds == 0 || sum.pass != event.pass;
+    set_.assign(table_.words(), 0);
+    if (!first) std::copy_n(table_.set(sum.value), table_.words(), set_.begin());
+    const uint32_t before = first ? part->value : sum.value;
+    if (Status status = join(event, step, 0, j, before, part->value); !status.ok()) return status;
+    const uint32_t result = first ? part->value : table_.intern(table_.input_chunk(before), set_);
+    if (table_.contributors(result) == plan_.ranks) {
+      return fault(event,
+                   "may complete {}: the last contribution is to be added by a step that "
+                   "comes after all accumulations",
+                   describe(step.dsts[0], j, index_.id(event.lane).rank));
+    }
+    found_.completes[event.lane][event.step] = 0;
+    const int rank = index_.id(event.lane).rank;
+    const uint64_t of = index_.facts(index_.counter(rank, step.signals[0].counter)).per_pass;
+    sum = {result, event.pass, false, first ? 1 : sum.adds + 1, of};
+    return {};
+  }
+
   Status run_chunk(const Event& event, const Step& step, int j) {
+    if (step.op == Op::kAccumulate) return accumulate_chunk(event, step, j);
     const bool several = step.srcs.size() > 1;
     if (several) set_.assign(table_.words(), 0);
     Operand first;
@@ -243,6 +270,9 @@ class ValueCheck : public ValueWatcher {
     } else if (content.pass != event.pass) {
       return fault(event, "reads {}, which holds data of {} pass(es) earlier",
                    describe(ref, j, rank), event.pass - content.pass);
+    } else if (content.adds < content.of) {
+      return fault(event, "reads {}, to which {} of {} accumulations have added",
+                   describe(ref, j, rank), content.adds, content.of);
     }
     const int expected = (step.chunk + j) % plan_.chunks_per_block;
     if (table_.input_chunk(value) % plan_.chunks_per_block != expected) {

@@ -133,8 +133,9 @@ class Decoder {
       code_.peers.push_back(static_cast<uint32_t>(src.rank));
       ++out.gets;
     }
-    out.copies = local;
-    out.combines = static_cast<uint16_t>(step.srcs.size() - 1);
+    const bool adds = step.op == Op::kAccumulate;
+    out.copies = adds ? 0 : local;
+    out.combines = adds ? 1 : static_cast<uint16_t>(step.srcs.size() - 1);
   }
 
   Status waits(const Step& step, int rank, StepCode& out) {

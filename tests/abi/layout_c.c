@@ -7,7 +7,7 @@
 
 ABI_CHECK(sizeof(ncclTeam_t) == 12);
 ABI_CHECK(sizeof(tsrTiles) == 128);
-ABI_CHECK(sizeof(tsrFusedConfig_t) == 88);
+ABI_CHECK(sizeof(tsrFusedConfig_t) == 96);
 
 /* In a function of its own, so that the initialisers are compiled as C. */
 int abi_initialisers_hold(void);

@@ -135,11 +135,15 @@ TEST(UserPlans, OfAnotherScheduleRun) {
     load.launches = 20;
     load.threads = 2;
     load.description = pulled();
-    auto op = FusedOperator::create(host_rank(comm), load.description, pulling_sum(3, 12));
-    ASSERT_TRUE(op.ok()) << op.status().message();
-    Worker<float>(load, *op.value()).run();
-    EXPECT_NE(op.value()->explain().find("model: "), std::string::npos);
-    EXPECT_EQ(op.value()->close().message(), "");
+    for (const int copies_of_scratch : {1, 2}) {
+      Plan plan = pulling_sum(3, 12);
+      plan.scratch_depth = copies_of_scratch;
+      auto op = FusedOperator::create(host_rank(comm), load.description, plan);
+      ASSERT_TRUE(op.ok()) << op.status().message();
+      Worker<float>(load, *op.value()).run();
+      EXPECT_THAT(op.value()->explain(), HasSubstr("model: "));
+      EXPECT_EQ(op.value()->close().message(), "");
+    }
   });
 }
 

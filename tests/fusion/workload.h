@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <string>
@@ -63,6 +64,7 @@ struct Load {
   bool early = false;     // some tiles are reported before the launch
   bool consumer = false;  // a thread that waits for rows in random order
   bool in_place = false;
+  double tolerance = 0;  // how far an element may be off; 0: no bit
   uint64_t seed = 1;
   std::vector<int> hosts = {};  // see run_ranks()
   std::string emulate = {};     // Config::emulate
@@ -183,10 +185,12 @@ class Worker {
     Padded<T>& out = load_.in_place ? input_ : output_;
     for (int64_t r = rows.begin; r < rows.end; ++r) {
       for (int64_t c = 0; c < d_.cols; ++c) {
-        const T want = expected(r, c);
-        ASSERT_EQ(std::memcmp(&out.at(r, c), &want, sizeof(T)), 0)
+        const T want = expected(r, c), got = out.at(r, c);
+        const bool near =
+            std::abs(static_cast<double>(got) - static_cast<double>(want)) <= load_.tolerance;
+        ASSERT_TRUE(std::memcmp(&got, &want, sizeof(T)) == 0 || (load_.tolerance > 0 && near))
             << "rank " << op_.rank() << " launch " << launch_ << " row " << r << " col " << c
-            << ": " << out.at(r, c) << " instead of " << want;
+            << ": " << got << " instead of " << want;
       }
     }
   }

@@ -40,7 +40,8 @@ TEST(PlanJson, LoadsWhatItSaved) {
   for (const Plan& plan : {samples::ring_reduce_scatter(4), samples::ring_all_reduce(3),
                            samples::one_hop_all_reduce(5), samples::shared_counter_all_reduce(3),
                            samples::chain_broadcast(4, 2), samples::direct_all_to_all(4),
-                           samples::direct_all_gather(3), samples::dissemination_barrier(5)}) {
+                           samples::direct_all_gather(3), samples::dissemination_barrier(5),
+                           samples::any_order_reduce_scatter(4)}) {
     const Result<Plan> loaded = load_json(save_json(plan));
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     EXPECT_EQ(loaded.value(), plan);
@@ -66,7 +67,7 @@ Plan random_plan(std::mt19937_64& random) {
     for (Lane& lane : program.lanes) {
       lane.steps.resize(static_cast<size_t>(below(5)));
       for (Step& step : lane.steps) {
-        step.op = static_cast<Op>(below(3));
+        step.op = static_cast<Op>(below(4));
         for (int i = below(3); i > 0; --i) step.waits.push_back({below(2), increment(), 3});
         for (int i = below(3); i > 0; --i)
           step.signals.push_back({below(plan.ranks), 1, increment()});

@@ -31,6 +31,7 @@ std::vector<Sample> sample_plans() {
           {"direct all-to-all", samples::direct_all_to_all(3)},
           {"direct all-gather", samples::direct_all_gather(3)},
           {"gated reduce", samples::gated_reduce(3, 1)},
+          {"any-order reduce-scatter", samples::any_order_reduce_scatter(3)},
           {"barrier", samples::dissemination_barrier(3)}};
 }
 

@@ -48,6 +48,7 @@ CLI::App* add_fused_command(CLI::App& app, FusedOptions& options) {
   command->add_option("--map", options.map, "Who talks to whom")
       ->capture_default_str()
       ->check(CLI::IsMember({"direct", "ring"}).description("direct or ring"));
+  command->add_flag("--any-order", matrix.any_order, "Add parts in the order in which they come");
   command->add_option("--type", options.type, "Of an element")->capture_default_str();
   CLI::Option* json = command->add_flag("--json", options.json, "Print the loadable JSON form");
   command->add_option("--svg", options.svg, "Draw the timeline into this file (- for stdout)")

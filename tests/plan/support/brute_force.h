@@ -238,6 +238,8 @@ class BruteForce {
     const size_t phase = actor.phase++;
     if (phase == 0) {
       actor.result.clear();
+    } else if (step.op == Op::kAccumulate && phase == 1) {
+      accumulate(actor, step);
     } else if (phase <= srcs) {
       read(actor, step, phase - 1);
     } else if (phase <= srcs + dsts) {
@@ -280,6 +282,26 @@ class BruteForce {
     for (Data& data : actor.result) {
       for (uint64_t& x : data) x = after_reduction(x);
     }
+  }
+
+  // From reading the tally to raising it nothing else happens (plan.h).
+  void accumulate(Actor& actor, const Step& step) {
+    read(actor, step, 0);
+    if (step.signals.empty() || step.dsts.empty() || !fault_.empty()) return;
+    const Signal& s = step.signals[0];
+    const auto tally = static_cast<size_t>(s.counter);
+    RankState& owner = state(s.rank);
+    if (owner.counters[tally] > owner.per_pass[tally] * static_cast<uint64_t>(actor.pass)) {
+      for (int j = 0; j < step.chunks; ++j) {
+        const Data* sum = at(actor.pass, step.dsts[0], j);
+        if (sum == nullptr) return;
+        Data& part = actor.result[static_cast<size_t>(j)];
+        for (size_t i = 0; i < part.size(); ++i) part[i] += (*sum)[i];
+      }
+    }
+    write(actor, step, step.dsts[0]);
+    owner.counters[tally] += s.increment;
+    actor.phase = step.srcs.size() + step.dsts.size() + 2;
   }
 
   void write(const Actor& actor, const Step& step, const Ref& ref) {

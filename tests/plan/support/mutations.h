@@ -90,7 +90,7 @@ class Mutations {
       std::rotate(steps.begin() + static_cast<ptrdiff_t>(s),
                   steps.begin() + static_cast<ptrdiff_t>(s) + 1, steps.end());
     });
-    for (const Op op : {Op::kCopy, Op::kReduce, Op::kSync}) {
+    for (const Op op : {Op::kCopy, Op::kReduce, Op::kSync, Op::kAccumulate}) {
       if (op != step.op) step_change(at, "other op", [op](Step& s) { s.op = op; });
     }
     step_change(at, "next chunk", [](Step& s) { ++s.chunk; });

@@ -43,6 +43,41 @@ inline Plan ring_reduce_scatter(int n, int depth = 2) {
   return std::move(plan).build();
 }
 
+// Each rank puts its block into a slot of its owner, who adds them as they come, and its own after
+// all; one lane per part.
+inline Plan any_order_reduce_scatter(int n) {
+  PlanBuilder plan("any-order", Collective::kReduceScatter, n);
+  for (int rank = 0; rank < n; ++rank) {
+    plan.counter(rank);  // 0: tally
+    plan.counter(rank);  // 1: the sum was read
+    for (int peer = 0; peer < n; ++peer) {
+      plan.counter(rank);  // 2 + 2 * peer: its part arrived
+      plan.counter(rank);  // 3 + 2 * peer: it took mine
+    }
+    plan.scratch(rank, n + 1);
+  }
+  for (int rank = 0; rank < n; ++rank) {
+    for (int peer = 0; peer < n; ++peer) {
+      if (peer == rank) continue;
+      plan.lane(rank, 2 * peer)
+          .copy(0, {peer, Buffer::kScratch, rank}, {rank, Buffer::kInput, peer})
+          .wait(3 + 2 * peer, 1, 1)
+          .signal(peer, 2 + 2 * rank);
+      plan.lane(rank, 2 * peer + 1)
+          .accumulate(0, {rank, Buffer::kScratch, n}, {rank, Buffer::kScratch, peer}, 0)
+          .wait(2 + 2 * peer)
+          .wait(1, 1, 1)
+          .signal(peer, 3 + 2 * rank);
+    }
+    plan.lane(rank, 2 * rank)
+        .reduce(0, {{rank, Buffer::kOutput, 0}},
+                {{rank, Buffer::kScratch, n}, {rank, Buffer::kInput, rank}})
+        .wait(0, static_cast<uint32_t>(n - 1))
+        .signal(rank, 1);
+  }
+  return std::move(plan).build();
+}
+
 // Ring reduce-scatter, then all-gather through scratch; n chunks per block.
 inline Plan ring_all_reduce(int n, int depth = 2) {
   PlanBuilder plan("ring", Collective::kAllReduce, n, -1, n, depth);

@@ -1,0 +1,175 @@
+// Sums whose parts are added in the order in which they come.
+#include <gmock/gmock.h>
+#include <tessera/fused.h>
+
+#include "api/ranks.h"
+#include "fusion/plans.h"
+#include "fusion/traffic.h"
+#include "fusion/user_plan.h"
+#include "fusion/workload.h"
+#include "plan/json.h"
+#include "plan/verifier.h"
+
+namespace tessera::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+FusedDescription matrix(Collective collective, int64_t rows, int64_t cols) {
+  FusedDescription d;
+  d.collective = collective;
+  d.any_order = true;
+  d.rows = rows;
+  d.cols = cols;
+  d.tile_rows = d.tile_cols = 8;
+  return d;
+}
+
+FusedPlanShape shape(Collective collective, int ranks, int chunks) {
+  FusedPlanShape shape{collective, Mapping::kDirect, ranks, chunks, false, {}, true};
+  shape.arrivals.assign(static_cast<size_t>(ranks * chunks), 2);
+  return shape;
+}
+
+class AnyOrder : public ::testing::TestWithParam<Collective> {};
+
+TEST_P(AnyOrder, IntegersAreTheSameBitForBit) {
+  for (int ranks = 1; ranks <= 6; ++ranks) {
+    Load load;
+    load.ranks = ranks;
+    load.description = matrix(GetParam(), ranks * 37, 20);
+    load.description.chunks = 3;
+    load.launches = 10;
+    load.threads = 2;
+    load.early = load.consumer = true;
+    load.seed = static_cast<uint64_t>(ranks);
+    run_load<int32_t>(load);
+  }
+}
+
+TEST_P(AnyOrder, FloatsDifferByRoundingOnly) {
+  Load load;
+  load.ranks = 5;
+  load.description = matrix(GetParam(), 90, 33);
+  load.launches = 20;
+  load.threads = 2;
+  load.tolerance = 0.05;  // five parts of up to 9000 each
+  run_load<float>(load);
+}
+
+TEST_P(AnyOrder, WorksInEveryLayoutInPlaceAndWithRemoteStores) {
+  for (const bool column_major : {false, true}) {
+    Load load;
+    load.ranks = 4;
+    load.description = matrix(GetParam(), 101, 21);
+    load.description.column_major = column_major;
+    load.launches = 3;
+    load.in_place = GetParam() == Collective::kAllReduce;
+    run_load<int32_t>(load);
+  }
+}
+
+TEST_P(AnyOrder, WorksBetweenHostsAndBehindLinks) {
+  Load load;
+  load.ranks = 4;
+  load.description = matrix(GetParam(), 160, 33);
+  load.launches = 10;
+  load.hosts = {0, 1, 2, 0};
+  run_load<int32_t>(load);
+  load.hosts.clear();
+  load.emulate = "uniform:bandwidth=1GB/s,latency=20us";
+  run_load<int32_t>(load);
+}
+
+TEST_P(AnyOrder, PlansVerifyAndHaveTheirGates) {
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    for (const int chunks : {1, 3, 30}) {
+      if (ranks > 4 && chunks > 3) continue;
+      const Result<VerifiedPlan> plan = verify(fused_plan(shape(GetParam(), ranks, chunks)));
+      EXPECT_TRUE(plan.ok()) << ranks << " ranks: " << plan.status().message();
+    }
+  }
+}
+
+// No part waits for another: besides its own arrival only for the sum of the pass before.
+TEST_P(AnyOrder, EachPartIsAddedAsSoonAsItIsThere) {
+  const Plan plan = fused_plan(shape(GetParam(), 4, 2));
+  int added = 0;
+  for (const RankProgram& program : plan.programs) {
+    for (const Lane& lane : program.lanes) {
+      for (const Step& step : lane.steps) {
+        if (step.op != Op::kAccumulate) continue;
+        ++added;
+        EXPECT_EQ(lane.steps.size(), 1);  // behind no other
+        ASSERT_EQ(step.waits.size(), 2);
+        EXPECT_EQ(step.waits[0].lag, 0);
+        EXPECT_EQ(step.waits[1].lag, 1);
+      }
+    }
+  }
+  EXPECT_EQ(added, 4 * 2 * 3);
+}
+
+TEST_P(AnyOrder, SavedAndLoadedPlansRun) {
+  Load load;
+  load.ranks = 3;
+  load.description = matrix(GetParam(), 48, 16);
+  load.launches = 5;
+  const FusedDescription d = complete(load.description, 3, 0).value();
+  const Plan plan = fused_plan(shape_of(d, Geometry(d, 3, 0), 3));
+  EXPECT_EQ(plan.name, "fused-direct-any-order");
+  load.description.type = DataType::kInt32;
+  run_ranks(3, quick_options(), [&](Communicator& comm) {
+    auto op = FusedOperator::create(host_rank(comm), load.description, load_json(save_json(plan)));
+    ASSERT_TRUE(op.ok()) << op.status().message();
+    Worker<int32_t>(load, *op.value()).run();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Fusion, AnyOrder,
+                         ::testing::Values(Collective::kReduceScatter, Collective::kAllReduce));
+
+TEST(AnyOrderTraffic, AddsAReadAndAWriteForEachPart) {
+  const Plan plan = fused_plan(shape(Collective::kReduceScatter, 4, 2));
+  const Traffic t = traffic_of(plan, 0, 8, false, CountSums::kOperands);
+  EXPECT_EQ(t.read, 8u * (3 + (3 + 2) + 2));   // sends; parts and sums so far; the last step
+  EXPECT_EQ(t.written, 8u * (4 + 3 + 3 + 1));  // tiles, parts of peers, sums so far, the sum
+}
+
+TEST(AnyOrderFaults, TheDeadlineNamesTheRankWhosePartIsMissing) {
+  run_ranks(3, quick_options(400), [](Communicator& comm) {
+    const auto op = make_operator(comm, matrix(Collective::kReduceScatter, 24, 8));
+    std::vector<float> input(24 * 8), output(input.size());
+    if (comm.rank() == 2) {
+      while (comm.error().ok()) std::this_thread::yield();
+      return;
+    }
+    ASSERT_EQ(op->launch(input.data(), output.data()).message(), "");
+    for (int64_t row = 0; row < 3; ++row) EXPECT_EQ(op->tile_done(row, 0).message(), "");
+    const Status status = op->wait();
+    EXPECT_EQ(status.code(), Code::kTimeout);
+    EXPECT_THAT(status.message(), HasSubstr("a part of a sum waits for rank 2"));
+  });
+}
+
+TEST(AnyOrderApi, IsAFieldThatOlderCallersDoNotHave) {
+  const Ranks ranks(3);
+  for (const bool older : {false, true}) {
+    ranks.on_threads([older](int, ncclComm_t comm) {
+      tsrFusedConfig_t config = TSR_FUSED_CONFIG_INITIALIZER;
+      config.rows = 24;
+      config.cols = config.tile_rows = config.tile_cols = 8;
+      config.any_order = 1;
+      if (older) config.size = offsetof(tsrFusedConfig_t, any_order);
+      tsrFused_t op = nullptr;
+      ASSERT_EQ(tsrFusedCreate(&config, comm, &op), ncclSuccess) << last_error();
+      char text[200];
+      ASSERT_EQ(tsrFusedExplain(op, text, sizeof text), ncclSuccess);
+      EXPECT_THAT(text, HasSubstr(older ? "direct, rank" : "direct in any order, rank"));
+      EXPECT_EQ(tsrFusedDestroy(op), ncclSuccess);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace tessera::test
