@@ -68,12 +68,16 @@ typedef struct tsrFusedConfig {
    * All ranks of an all-reduce still get the same. Ignored elsewhere. */
   int32_t any_order;
   int32_t reserved;
+  /* With `remote` and `chunks` given: which of each rank's chunks are stored into the memory of peers,
+   * bit c for chunk c (T3's remote map); the others are stored in the matrix and copied when their
+   * tiles are there (its DMA map). 0: all. */
+  uint64_t remote_chunks;
 } tsrFusedConfig_t;
 
 /* clang-format off */
 #define TSR_FUSED_CONFIG_INITIALIZER \
   { sizeof(tsrFusedConfig_t), tsrFusedReduceScatter, tsrMapDirect, ncclFloat, ncclSum, \
-    0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0 }
+    0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 typedef struct tsrFused* tsrFused_t;

@@ -47,6 +47,7 @@ typedef struct tsrTiles {
   int32_t chunk_rows, chunks; /* rows of a chunk; chunks of a rank */
   int32_t ring;
   int32_t reserved;
+  uint64_t remote_chunks; /* bit c: chunk c of each rank is stored straight */
 } tsrTiles;
 
 /* Tiles of the matrix. */
@@ -84,7 +85,8 @@ static inline void* tsrTilePtr(const tsrTiles* tiles, int32_t row, int32_t col, 
   if (tiles->remote_base != NULL) {
     const int32_t chunk = (int32_t)(r / tiles->chunk_rows), owner = chunk / tiles->chunks;
     const int32_t left = (tiles->rank + tiles->ranks - 1) % tiles->ranks;
-    if (tiles->ring ? owner == left : owner != tiles->rank) {
+    const uint64_t straight = (tiles->remote_chunks >> (chunk % tiles->chunks)) & 1;
+    if (straight && (tiles->ring ? owner == left : owner != tiles->rank)) {
       const int32_t to = tiles->ring ? (tiles->rank + 1) % tiles->ranks : owner;
       const int32_t before = tiles->ring ? 0 : tiles->rank - (tiles->rank > to);
       const int64_t slot = (int64_t)before * tiles->chunks + chunk % tiles->chunks;

@@ -70,6 +70,11 @@ Result<FusedDescription> read_config(const tsrFusedConfig_t* config, const char*
   d.chunks = config->chunks;
   d.remote = config->remote != 0;
   d.any_order = config->any_order != 0;
+  d.remote_chunks = config->remote_chunks;
+  if (d.remote_chunks != 0 && d.chunks == 0) {
+    return fail(Code::kInvalidArgument, "{}: remote_chunks name chunks, of which `chunks` says 0",
+                function);
+  }
   d.input_ld = config->input_ld;
   d.output_ld = config->output_ld;
   return d;
@@ -157,6 +162,7 @@ Status tiles(FusedOperator& op, bool input, void* matrix, tsrTiles* out) {
   out->remote_slot_bytes = space.slot_bytes;
   out->chunks = d.chunks;
   out->chunk_rows = static_cast<int32_t>(geometry.block_rows() / d.chunks);
+  out->remote_chunks = d.remote_chunks;
   out->ring = d.mapping == Mapping::kRing ? 1 : 0;
   return {};
 }

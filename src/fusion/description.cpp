@@ -67,7 +67,7 @@ Status check_shape(const FusedDescription& d, int ranks) {
 }
 
 // The values that ranks must share, in the order of their names.
-constexpr std::array<const char*, 14> kNames = {"collective",
+constexpr std::array<const char*, 15> kNames = {"collective",
                                                 "mapping",
                                                 "type",
                                                 "reduction",
@@ -80,9 +80,10 @@ constexpr std::array<const char*, 14> kNames = {"collective",
                                                 "chunks per rank",
                                                 "remote stores",
                                                 "plan",
-                                                "any order of sums"};
+                                                "any order of sums",
+                                                "chunks of remote stores"};
 
-std::array<int64_t, 14> shared_values(const FusedDescription& d) {
+std::array<int64_t, 15> shared_values(const FusedDescription& d) {
   return {static_cast<int64_t>(d.collective),
           static_cast<int64_t>(d.mapping),
           static_cast<int64_t>(d.type),
@@ -96,7 +97,8 @@ std::array<int64_t, 14> shared_values(const FusedDescription& d) {
           d.chunks,
           d.remote ? 1 : 0,
           static_cast<int64_t>(d.plan),
-          d.any_order ? 1 : 0};
+          d.any_order ? 1 : 0,
+          static_cast<int64_t>(d.remote_chunks)};
 }
 
 std::string value_text(size_t field, const FusedDescription& d) {
@@ -155,7 +157,11 @@ Result<FusedDescription> complete(FusedDescription d, int ranks, int rank) {
     return bad("{} chunks per rank are out of range 1..{}", d.chunks, kMostChunks);
   const auto units = round_up_div(block, static_cast<int64_t>(chunk_unit(d.row_bytes())));
   d.chunks = static_cast<int>(std::min<int64_t>(d.chunks, units));
+  const uint64_t all = ~uint64_t{0} >> (64 - d.chunks);
+  if (d.remote && (d.remote_chunks & ~all) != 0)
+    return bad("remote stores of chunks {:#x}, of {} that a rank has", d.remote_chunks, d.chunks);
   d.remote = d.remote && can_be_remote(d, ranks);
+  d.remote_chunks = !d.remote ? 0 : d.remote_chunks == 0 ? all : d.remote_chunks;
   // Two parts make the same sum either way; a ring adds two at each hop.
   d.any_order = d.any_order && d.mapping == Mapping::kDirect && reduces(d.collective) && ranks > 2;
   const TileGrid grid{d.rows, d.cols, d.tile_rows, d.tile_cols};

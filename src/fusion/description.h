@@ -42,10 +42,11 @@ struct FusedDescription {
   int64_t tile_rows = 0, tile_cols = 0;
   // Kernels store tiles of chunks that go to a peer first straight into its slot (plans.h).
   bool remote = false;
-  bool any_order = false;  // sums are combined as parts come: direct mapping, more than 2 ranks
-  int32_t parts = 1;       // reports per tile: split-K
-  int32_t chunks = 0;      // per rank: pieces of a rank's rows that travel on their own; 0: choose
-  uint64_t plan = 0;  // fingerprint of a plan that users brought (user_plan.h); 0: one of plans.h
+  uint64_t remote_chunks = 0;  // ... but of these of each rank only, bit by bit; 0: all
+  bool any_order = false;      // sums are combined as parts come: direct mapping, more than 2 ranks
+  int32_t parts = 1;           // reports per tile: split-K
+  int32_t chunks = 0;  // per rank: pieces of a rank's rows that travel on their own; 0: choose
+  uint64_t plan = 0;   // fingerprint of a plan that users brought (user_plan.h); 0: one of plans.h
   // Elements from one row (column major: column) to the next. May differ between ranks.
   int64_t input_ld = 0, output_ld = 0;  // 0: dense
 

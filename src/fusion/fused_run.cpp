@@ -25,7 +25,7 @@ FusedRun::FusedRun(Core& core, LinkedPlan& plan, const FusedDescription& descrip
       geometry_(geometry),
       description_(description),
       view_(plan.program.view()),
-      space_(description, plan.program.max_operands),
+      space_(description, geometry.largest_chunk_rows(), plan.program.max_operands),
       reduction_(core.ranks),
       inputs_(static_cast<size_t>(core.ranks)),
       outputs_(static_cast<size_t>(core.ranks)),

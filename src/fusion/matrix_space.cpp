@@ -13,13 +13,16 @@ constexpr size_t kNeverStreamed = std::numeric_limits<size_t>::max();
 
 }  // namespace
 
-MatrixSpace::MatrixSpace(const FusedDescription& description, uint32_t max_operands)
+MatrixSpace::MatrixSpace(const FusedDescription& description, size_t chunk_rows,
+                         uint32_t max_operands)
     : HostSpace(max_operands),
       row_bytes_(description.row_bytes()),
       element_bytes_(size_of(description.type)),
       cols_(description.cols),
       column_major_(description.column_major),
-      remote_(description.remote),
+      remote_chunks_(description.remote_chunks),
+      chunk_bytes_(chunk_rows * row_bytes_),
+      chunks_(static_cast<size_t>(description.chunks)),
       places_(max_operands),
       lines_(max_operands),
       dsts_(max_operands),
@@ -60,10 +63,15 @@ bool MatrixSpace::reduces(const Operands<Place>& operands) const {
                                                      [](uint16_t raw) { return raw != 0; });
 }
 
+bool MatrixSpace::stored_by_kernel(const Operands<Place>& operands) const {
+  if (remote_chunks_ == 0 || operands.reduce) return false;
+  const bool sends = operands.srcs[0].matrix != nullptr && operands.dsts[0].matrix == nullptr;
+  const size_t chunk = operands.srcs[0].offset / chunk_bytes_ % chunks_;
+  return sends && (remote_chunks_ >> chunk & 1) != 0;
+}
+
 bool MatrixSpace::combine(const Operands<Place>& operands) {
-  const bool from_input_to_slot =
-      !operands.reduce && operands.srcs[0].matrix != nullptr && operands.dsts[0].matrix == nullptr;
-  if (remote_ && from_input_to_slot) return true;
+  if (stored_by_kernel(operands)) return true;
   const int64_t rows = existing_rows(operands);
   if (rows == 0) return true;
   const auto lines = static_cast<size_t>(column_major_ ? cols_ : rows);

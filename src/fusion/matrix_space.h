@@ -4,8 +4,8 @@
 // In a slot, a run of rows of a row-major matrix lies row after row; of a column-major one, column
 // after column, each as long as the run. Rows beyond a matrix's end do not exist: what a plan says
 // about them moves nothing.
-// With remote stores (description.h) the input's chunks that are copied to slots are in the slots
-// already: such copies move nothing.
+// With remote stores (description.h) some chunks of the input that are copied to slots are in the
+// slots already: such copies move nothing.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -32,7 +32,8 @@ class MatrixSpace : public HostSpace {
     Place operator+(size_t bytes) const { return {matrix, offset + bytes}; }
   };
 
-  MatrixSpace(const FusedDescription& description, uint32_t max_operands);
+  // `chunk_rows`: of every chunk, where there are remote stores.
+  MatrixSpace(const FusedDescription& description, size_t chunk_rows, uint32_t max_operands);
 
   void bind(const MemberWay* ways, bool ported, const Reduction& reduction);
 
@@ -50,12 +51,14 @@ class MatrixSpace : public HostSpace {
   Lines lines_of(const Place& place, int64_t rows) const;
   int64_t existing_rows(const Operands<Place>& operands) const;
   bool reduces(const Operands<Place>& operands) const;
+  bool stored_by_kernel(const Operands<Place>& operands) const;
   void combine_lines(const Operands<Place>& operands, size_t line, size_t elements, bool reduce);
 
   size_t row_bytes_, element_bytes_;
   int64_t cols_;
   bool column_major_;
-  bool remote_;
+  uint64_t remote_chunks_;  // 0: none
+  size_t chunk_bytes_, chunks_;
   Reduction reduction_;
   std::vector<Place> places_;
   std::vector<Lines> lines_;

@@ -130,6 +130,7 @@ Result<std::unique_ptr<FusedOperator>> FusedOperator::agree(HostCommunicator& co
   const Status refusal = intent.description.status();
   FusedDescription d = refusal.ok() ? intent.description.value() : wish;
   d.remote = d.remote && !core.ports;  // kernels store where loads and stores reach
+  if (!d.remote) d.remote_chunks = 0;
   LinkedPlan* linked = comm.plans().spare(spare_name(d));
   Offer mine{d, linked == nullptr ? 0 : linked->serial, linked == nullptr ? 0 : linked->next_pass};
   if (!refusal.ok())  // the others learn of it

@@ -55,7 +55,8 @@ Result<FusedOperator::Forecast> FusedOperator::forecast(double produce_us, doubl
   forecast.unfused_us = produce_us + alone.value() + consume_us;
   const auto rows = static_cast<uint64_t>(geometry_.plan_block_rows());
   const auto bytes = [&](CountSums sums) {
-    Traffic t = traffic_of(plan, core_.rank, rows, description_.remote, sums);
+    Traffic t =
+        traffic_of(plan, core_.rank, rows, description_.remote, sums, description_.remote_chunks);
     t.read *= description_.row_bytes();
     t.written *= description_.row_bytes();
     return t;

@@ -50,6 +50,7 @@ FusedPlanShape shape_of(const FusedDescription& d, const Geometry& geometry, int
   shape.chunks = d.chunks;
   shape.remote = d.remote;
   shape.any_order = d.any_order;
+  if (d.remote) shape.remote_chunks = d.remote_chunks;
   if (d.collective == Collective::kAllGather) return shape;
   const TileGrid grid{d.rows, d.cols, d.tile_rows, d.tile_cols};
   for (int chunk = 0; chunk < ranks * d.chunks; ++chunk) {
@@ -98,9 +99,9 @@ void Weaver::await_tiles(StepRef step, int chunk) const {
     step.wait(counters_.tiles + chunk, shape_.arrivals[at]);
 }
 
-void Weaver::send(StepRef step, const Slot& slot) {
+void Weaver::send(StepRef step, const Slot& slot, int c) {
   exchange_.fill(step, slot);
-  sent_.push_back(slot);
+  if (shape_.remote && (shape_.remote_chunks >> c & 1) != 0) stored_.push_back(slot);
 }
 
 void Weaver::tell_landed(StepRef step, int rank, int chunk) const {
@@ -112,8 +113,8 @@ Plan Weaver::finish() {
   for (int rank = 0; rank < ranks(); ++rank) {
     StepRef last = plan_.lane(rank, lanes_ + adding_lanes_).sync();
     for (int chunk = 0; chunk < output_chunks(shape_); ++chunk) last.wait(counters_.landed + chunk);
-    for (const Slot& slot : sent_)
-      if (shape_.remote && slot.from == rank) last.wait(slot.credit);
+    for (const Slot& slot : stored_)
+      if (slot.from == rank) last.wait(slot.credit);
   }
   return std::move(plan_).build();
 }

@@ -39,12 +39,13 @@ struct FusedPlanShape {
   Mapping mapping = Mapping::kDirect;
   int ranks = 1;
   int chunks = 1;  // per rank
-  // Kernels store into slots of peers: a pass ends after these have been read.
+  // Kernels store into slots of peers: a pass ends after these have been read. See remote_chunks.
   bool remote = false;
   // Tiles over each chunk of the input; 0 (no counter) for empty chunks, which come last. Empty:
   // the input is complete when the operator is launched.
   std::vector<uint32_t> arrivals;
-  bool any_order = false;  // direct sums add parts as they come
+  bool any_order = false;                 // direct sums add parts as they come
+  uint64_t remote_chunks = ~uint64_t{0};  // which of a rank's chunks are, if any
 };
 
 // The shape of an operator's plan among so many ranks; all ranks' geometries give the same.

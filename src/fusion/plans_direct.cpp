@@ -39,7 +39,7 @@ void send_all(Weaver& weaver, const Slots& slots, int rank) {
       StepRef step =
           weaver.lane(rank, to, c).copy(weaver.in_block(to, c), slot.ref(), input(rank, chunk));
       weaver.await_tiles(step, chunk);
-      weaver.send(step, slot);
+      weaver.send(step, slot, c);
     }
   }
 }

@@ -50,7 +50,7 @@ void add_and_pass(Weaver& weaver, const Hops& hops, const Hops* back, int rank, 
   if (s > 0) weaver.exchange().take(step, hops[rank][s - 1][c]);
   weaver.await_tiles(step, chunk);
   if (out != nullptr && s == 0 && n > 1)
-    weaver.send(step, *out);
+    weaver.send(step, *out, c);
   else if (out != nullptr)
     weaver.exchange().fill(step, *out);
   if (s == n - 1) weaver.tell_landed(step, rank, weaver.result(rank, c).chunk);

@@ -11,8 +11,14 @@ namespace {
 
 class Counting {
  public:
-  Counting(const Plan& plan, int rank, uint64_t block, bool remote, CountSums sums)
-      : plan_(plan), rank_(rank), block_(block), remote_(remote), sums_(sums) {}
+  Counting(const Plan& plan, int rank, uint64_t block, uint64_t remote, CountSums sums)
+      : plan_(plan),
+        rank_(rank),
+        block_(block),
+        remote_(remote),
+        chunks_(plan.collective == Collective::kAllReduce ? plan.chunks_per_block / plan.ranks
+                                                          : plan.chunks_per_block),
+        sums_(sums) {}
 
   Traffic count() {
     if (plan_.collective != Collective::kAllGather) {
@@ -42,8 +48,9 @@ class Counting {
 
   // The kernel has stored into the slot: the copy is one no more, and its source was not stored.
   bool stored_by_kernel(const Step& step) const {
-    return remote_ && step.op == Op::kCopy && step.srcs[0].buffer == Buffer::kInput &&
-           step.dsts[0].buffer == Buffer::kScratch;
+    return step.op == Op::kCopy && step.srcs[0].buffer == Buffer::kInput &&
+           step.dsts[0].buffer == Buffer::kScratch &&
+           (remote_ >> (step.srcs[0].chunk % chunks_) & 1) != 0;
   }
 
   void count(const Step& step, int owner) {
@@ -71,7 +78,8 @@ class Counting {
   const Plan& plan_;
   int rank_;
   uint64_t block_;
-  bool remote_;
+  uint64_t remote_;  // chunks of a rank that kernels store
+  int chunks_;       // of a rank
   CountSums sums_;
   std::set<int> sums_begun_;  // slots that the rank accumulates in
   Traffic traffic_;
@@ -79,8 +87,9 @@ class Counting {
 
 }  // namespace
 
-Traffic traffic_of(const Plan& plan, int rank, uint64_t block, bool remote, CountSums sums) {
-  return Counting(plan, rank, block, remote, sums).count();
+Traffic traffic_of(const Plan& plan, int rank, uint64_t block, bool remote, CountSums sums,
+                   uint64_t remote_chunks) {
+  return Counting(plan, rank, block, remote ? remote_chunks : 0, sums).count();
 }
 
 }  // namespace tessera

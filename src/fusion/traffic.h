@@ -31,7 +31,8 @@ struct Traffic {
 enum class CountSums : uint8_t { kOperands, kMerging };
 
 // `block`: elements of a block of the plan. `plan` is of a collective whose input is the kernel's
-// (all but all-gather); `remote` as in FusedPlanShape.
-Traffic traffic_of(const Plan& plan, int rank, uint64_t block, bool remote, CountSums sums);
+// (all but all-gather); `remote`, `remote_chunks` as in FusedPlanShape.
+Traffic traffic_of(const Plan& plan, int rank, uint64_t block, bool remote, CountSums sums,
+                   uint64_t remote_chunks = ~uint64_t{0});
 
 }  // namespace tessera

@@ -90,6 +90,7 @@ Result<Adopted> adopt(Plan plan, FusedDescription wish, int ranks, int rank,
   wish.chunks = chunks.value();
   wish.mapping = Mapping::kDirect;
   wish.remote = wish.any_order = false;
+  wish.remote_chunks = 0;
   wish.plan = fingerprint(plan);
   Result<FusedDescription> description = complete(wish, ranks, rank);
   if (!description.ok()) return description.status();

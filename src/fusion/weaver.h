@@ -51,8 +51,8 @@ class Weaver {
 
   // The step reads input chunk `chunk` of `rank`: it waits for the tiles over it.
   void await_tiles(StepRef step, int chunk) const;
-  // The step copies an input chunk into the slot.
-  void send(StepRef step, const Slot& slot);
+  // The step copies chunk c of the input's part of some rank into the slot.
+  void send(StepRef step, const Slot& slot, int c);
   // The step of `rank` writes its output chunk `chunk`.
   void tell_landed(StepRef step, int rank, int chunk) const;
 
@@ -64,7 +64,7 @@ class Weaver {
   PlanBuilder plan_;
   Exchange exchange_;
   int lanes_, adding_lanes_;
-  std::vector<Slot> sent_;  // filled with input
+  std::vector<Slot> stored_;  // by kernels
 };
 
 // The builders, by mapping; shape.ranks > 1 or not.

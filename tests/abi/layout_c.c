@@ -6,8 +6,8 @@
 #include "abi/layout.h"
 
 ABI_CHECK(sizeof(ncclTeam_t) == 12);
-ABI_CHECK(sizeof(tsrTiles) == 128);
-ABI_CHECK(sizeof(tsrFusedConfig_t) == 96);
+ABI_CHECK(sizeof(tsrTiles) == 136);
+ABI_CHECK(sizeof(tsrFusedConfig_t) == 104);
 
 /* In a function of its own, so that the initialisers are compiled as C. */
 int abi_initialisers_hold(void);

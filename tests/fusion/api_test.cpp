@@ -184,6 +184,32 @@ TEST(FusedApi, TilesMayBeStoredStraightIntoThePeerThatGetsThem) {
   }
 }
 
+// Two chunks per rank, the second of which is stored here and copied.
+TEST(FusedApi, SomeChunksMayBeStoredStraightAndOthersCopied) {
+  for (const tsrFusedMap_t map : {tsrMapDirect, tsrMapRing}) {
+    const Ranks ranks(4);
+    ranks.on_threads([&](int rank, ncclComm_t comm) {
+      tsrFusedConfig_t wish = config(tsrFusedAllReduce, 128, 40);
+      wish.map = map;
+      wish.remote = 1;
+      wish.chunks = 2;
+      wish.remote_chunks = 1;
+      Operator op(wish, comm);
+      tsrFusedCosts_t costs;
+      ASSERT_EQ(tsrFusedEstimate(op.op, 0, 0, &costs), ncclSuccess);
+      for (int launch = 1; launch < 20; ++launch) {
+        std::fill(op.input.begin(), op.input.end(), -99.0F);
+        ASSERT_EQ(tsrFusedLaunch(op.op, op.input.data(), op.output.data(), nullptr), ncclSuccess);
+        op.make_tiles(static_cast<float>(launch * (rank + 1)));
+        ASSERT_EQ(tsrFusedWait(op.op), ncclSuccess) << last_error();
+        const auto elsewhere = std::count(op.input.begin(), op.input.end(), -99.0F);
+        EXPECT_EQ(elsewhere, (map == tsrMapRing ? 16 : 48) * 40);
+        ASSERT_EQ(op.output, std::vector<float>(128 * 40, static_cast<float>(launch * 10)));
+      }
+    });
+  }
+}
+
 TEST(FusedApi, TilesThatLieOverTwoChunksStayWhereTheyAreMade) {
   const Ranks ranks(2);
   ranks.on_threads([](int rank, ncclComm_t comm) {
@@ -235,6 +261,13 @@ TEST(FusedApi, ConfigurationsThatMakeNoSenseAreRefused) {
     EXPECT_EQ(op, nullptr);
   };
   refused([](tsrFusedConfig_t& c) { c.size = 8; }, "the config says 8 bytes");
+  refused([](tsrFusedConfig_t& c) { c.remote_chunks = 1; }, "of which `chunks` says 0");
+  refused(
+      [](tsrFusedConfig_t& c) {
+        c.remote = c.chunks = 1;
+        c.remote_chunks = 2;
+      },
+      "remote stores of chunks 0x2, of 1 that a rank has");
   refused([](tsrFusedConfig_t& c) { c.rows = -1; }, "has no elements");
   refused([](tsrFusedConfig_t& c) { c.type = static_cast<ncclDataType_t>(99); }, "data type 99");
   refused([](tsrFusedConfig_t& c) { c.op = static_cast<ncclRedOp_t>(77); }, "operation 77");
