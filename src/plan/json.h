@@ -11,8 +11,8 @@
 //          "waits": [{"counter": 0, "increment": 1, "lag": 2}],
 //          "signals": [{"rank": 1, "counter": 0, "increment": 1}]}, ...]}]}, ...]}
 //
-// A step of operation "sync" has neither chunk, chunks, dsts nor srcs. All other fields are
-// required, no others are allowed.
+// Operations are "copy", "reduce", "accumulate" and "sync"; a "sync" has neither chunk, chunks, dsts
+// nor srcs. All other fields are required, no others are allowed.
 // Thread safety: pure functions; read_plan() reads a file.
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <tessera/fused.h>
 
 #include "api/ranks.h"
+#include "fusion/c_operator.h"
 #include "fusion/plans.h"
 #include "fusion/traffic.h"
 #include "fusion/user_plan.h"
@@ -57,7 +58,7 @@ TEST_P(AnyOrder, FloatsDifferByRoundingOnly) {
   run_load<float>(load);
 }
 
-TEST_P(AnyOrder, WorksInEveryLayoutInPlaceAndWithRemoteStores) {
+TEST_P(AnyOrder, WorksInEveryLayoutAndInPlace) {
   for (const bool column_major : {false, true}) {
     Load load;
     load.ranks = 4;
@@ -129,6 +130,28 @@ TEST_P(AnyOrder, SavedAndLoadedPlansRun) {
 INSTANTIATE_TEST_SUITE_P(Fusion, AnyOrder,
                          ::testing::Values(Collective::kReduceScatter, Collective::kAllReduce));
 
+template <class T>
+void average(Communicator& comm) {
+  FusedDescription d = matrix(Collective::kAllReduce, 32, 8);
+  d.op = ReduceOp::kAvg;
+  d.type = type_of<T>();
+  const auto op = make_operator(comm, d);
+  ASSERT_NE(op, nullptr);
+  constexpr T kParts[] = {1, 2, 3, 6};  // 3 in the mean
+  std::vector<T> input(32 * 8, kParts[comm.rank()]), output(input.size());
+  for (int launch = 0; launch < 10; ++launch) {
+    ASSERT_EQ(op->launch(input.data(), output.data()).message(), "");
+    for (int64_t row = 0; row < 4; ++row) EXPECT_EQ(op->tile_done(row, 0).message(), "");
+    ASSERT_EQ(op->wait().message(), "");
+    EXPECT_EQ(output, std::vector<T>(output.size(), T(3)));
+  }
+}
+
+TEST(AnyOrderSums, AreDividedOnce) {
+  run_ranks(4, quick_options(), average<int32_t>);
+  run_ranks(4, quick_options(), average<float>);
+}
+
 TEST(AnyOrderTraffic, AddsAReadAndAWriteForEachPart) {
   const Plan plan = fused_plan(shape(Collective::kReduceScatter, 4, 2));
   const Traffic t = traffic_of(plan, 0, 8, false, CountSums::kOperands);
@@ -152,17 +175,31 @@ TEST(AnyOrderFaults, TheDeadlineNamesTheRankWhosePartIsMissing) {
   });
 }
 
+TEST(AnyOrderApi, AddsPartsThatKernelsStoredInTheOwnersMemory) {
+  const Ranks ranks(4);
+  ranks.on_threads([](int rank, ncclComm_t comm) {
+    tsrFusedConfig_t wish = config(tsrFusedAllReduce, 128, 40);
+    wish.remote = wish.any_order = 1;
+    Operator op(wish, comm);
+    ASSERT_NE(op.in.remote_base, nullptr);
+    for (int launch = 1; launch < 20; ++launch) {
+      ASSERT_EQ(tsrFusedLaunch(op.op, op.input.data(), op.output.data(), nullptr), ncclSuccess);
+      op.make_tiles(static_cast<float>(launch * (rank + 1)));
+      ASSERT_EQ(tsrFusedWait(op.op), ncclSuccess) << last_error();
+      ASSERT_EQ(op.output, std::vector<float>(128 * 40, static_cast<float>(launch * 10)));
+    }
+  });
+}
+
 TEST(AnyOrderApi, IsAFieldThatOlderCallersDoNotHave) {
   const Ranks ranks(3);
   for (const bool older : {false, true}) {
     ranks.on_threads([older](int, ncclComm_t comm) {
-      tsrFusedConfig_t config = TSR_FUSED_CONFIG_INITIALIZER;
-      config.rows = 24;
-      config.cols = config.tile_rows = config.tile_cols = 8;
-      config.any_order = 1;
-      if (older) config.size = offsetof(tsrFusedConfig_t, any_order);
+      tsrFusedConfig_t wish = config(tsrFusedReduceScatter, 24, 16);
+      wish.any_order = 1;
+      if (older) wish.size = offsetof(tsrFusedConfig_t, any_order);
       tsrFused_t op = nullptr;
-      ASSERT_EQ(tsrFusedCreate(&config, comm, &op), ncclSuccess) << last_error();
+      ASSERT_EQ(tsrFusedCreate(&wish, comm, &op), ncclSuccess) << last_error();
       char text[200];
       ASSERT_EQ(tsrFusedExplain(op, text, sizeof text), ncclSuccess);
       EXPECT_THAT(text, HasSubstr(older ? "direct, rank" : "direct in any order, rank"));
