@@ -63,9 +63,10 @@ typedef struct tsrFusedConfig {
   int32_t remote;
   int64_t input_ld, output_ld; /* elements; 0: dense. May differ between ranks */
   /* Not 0: with tsrMapDirect and more than 2 ranks, an owner adds the parts of peers in the order in
-   * which they come, its own at last: less is left to do when the last part comes, but floats may
-   * differ in their last bits from launch to launch, and float16 and bfloat16 round at every part.
-   * All ranks of an all-reduce still get the same. Ignored elsewhere. */
+   * which they come, its own at last. With many ranks less is left to do when a late part comes, but
+   * more bytes are moved in all; floats may differ in their last bits from launch to launch, and
+   * float16 and bfloat16 round at every part. All ranks of an all-reduce still get the same. Ignored
+   * elsewhere. */
   int32_t any_order;
   int32_t reserved;
   /* With `remote` and `chunks` given: which of each rank's chunks are stored into the memory of peers,
