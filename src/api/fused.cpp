@@ -10,6 +10,7 @@
 #include "api/handles.h"
 #include "api/requests.h"
 #include "api/streams.h"
+#include "fusion/operator.h"
 #include "plan/json.h"
 
 namespace tessera::api {

@@ -11,7 +11,10 @@
 #include <memory>
 
 #include "api/comm_state.h"
-#include "fusion/operator.h"
+
+namespace tessera {
+class FusedOperator;
+}
 
 namespace tessera::api {
 

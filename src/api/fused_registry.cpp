@@ -5,6 +5,7 @@
 #include "api/errors.h"
 #include "api/fused.h"
 #include "api/handles.h"
+#include "fusion/operator.h"
 
 namespace tessera::api {
 namespace {

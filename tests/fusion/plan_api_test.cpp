@@ -106,7 +106,7 @@ TEST(FusedPlanApi, WhatIsNoPlanForTheMatrixIsAnArgumentThatIsWrong) {
     EXPECT_EQ(tsrFusedCreateFromPlan(plan.c_str(), &wish, ranks[0], &op), ncclInvalidArgument);
     EXPECT_THAT(last_error(), matcher);
   };
-  refused("", HasSubstr("cannot be read"));
+  refused("", HasSubstr("cannot read this file"));
   refused("/nonexistent/plan.json", HasSubstr("No such file"));
   refused("{", HasSubstr("line 1"));
   const PlanFile file("{\"format\": 3}");

@@ -298,7 +298,7 @@ TEST(UserPlans, ThatOneRankCannotReadAreRefusedOnAll) {
     ASSERT_FALSE(op.ok());
     EXPECT_EQ(op.status().code(), comm.rank() == 0 ? Code::kInvalidArgument : Code::kInvalidUsage);
     EXPECT_THAT(op.status().message(),
-                HasSubstr("plan file /nonexistent/plan.json: cannot be read"));
+                HasSubstr("plan file /nonexistent/plan.json: cannot read this file"));
     // The communicator is as good as before.
     EXPECT_TRUE(FusedOperator::create(host_rank(comm), d, preset(d, 2)).ok());
   });

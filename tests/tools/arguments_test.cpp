@@ -120,7 +120,7 @@ TEST_F(Arguments, FilesThatCannotBeWrittenAreToldBeforeTheWork) {
 }
 
 TEST_F(Arguments, APictureIsNotWrittenUnderAnotherKindOfPicturesName) {
-  for (const std::string command :
+  for (const std::string& command :
        {std::string("tessera-sim allreduce 64KiB --algorithm ring ") + kMachine,
         std::string("tessera-topo ") + kMachine,
         std::string("tessera-plan show ring --collective all-reduce --ranks 2")}) {
