@@ -1,10 +1,9 @@
 #include "transports/tcp/zero_copy.h"
 
-#include <time.h>  // the next one needs it
-
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <time.h>  // the next one needs it
 
 #include <algorithm>
 
