@@ -17,6 +17,24 @@ int depth_of(Collective collective, const Site& site) {
   return collective == Collective::kSendRecv ? 4 : 2;
 }
 
+// Slots of a staged plan unless something else is wanted.
+size_t staged_slot(Collective collective, const Site& site, const Config& config) {
+  if (config.slice_bytes > 0) return static_cast<size_t>(config.slice_bytes);
+  const auto ranks = static_cast<size_t>(site.ranks);
+  // One pass moves a slice small enough that scratch stays in the caches.
+  if (site.hosts <= 1) return std::clamp<size_t>(256 * KiB / ranks, 4 * KiB, 32 * KiB);
+  if (collective == Collective::kSendRecv) return 32 * KiB;
+  return std::clamp<size_t>(512 * KiB / ranks, 16 * KiB, 64 * KiB);
+}
+
+// Of the 128 MiB that a communicator's plans may take: each root has a plan of its own, with slots
+// for every rank.
+bool fits_scratch(Collective collective, const Site& site, size_t slot_bytes) {
+  constexpr size_t kMost = 8192 * KiB;  // of one copy of scratch
+  const auto ranks = static_cast<size_t>(site.ranks);
+  return slot_bytes * ranks * (has_root(collective) ? ranks : 1) <= kMost;
+}
+
 }  // namespace
 
 const char* to_string(Protocol protocol) { return kNames[static_cast<int>(protocol)]; }
@@ -29,8 +47,14 @@ std::optional<Protocol> protocol_named(std::string_view name) {
 }
 
 std::string describe(const Candidate& candidate) {
-  return fmt::format("{} {}", to_string(candidate.protocol), candidate.algorithm->name);
+  std::string text = fmt::format("{} {}", to_string(candidate.protocol), candidate.algorithm->name);
+  const size_t slice = candidate.slot_bytes;
+  if (slice == 0) return text;
+  return text + (slice % KiB == 0 ? fmt::format(", slices of {} KiB", slice / KiB)
+                                  : fmt::format(", slices of {} bytes", slice));
 }
+
+Candidate by_rule(const Candidate& candidate) { return {candidate.protocol, candidate.algorithm}; }
 
 std::vector<Candidate> candidates(Collective collective, const Site& site) {
   std::vector<Candidate> all;
@@ -49,6 +73,32 @@ std::vector<Candidate> candidates(Collective collective, const Site& site) {
   std::stable_partition(all.begin(), all.end(),
                         [](const Candidate& c) { return c.algorithm->across_hosts; });
   return all;
+}
+
+std::vector<Candidate> other_slices(const Candidate& candidate, const Site& site,
+                                    const Config& config) {
+  constexpr size_t kLeast = 2 * KiB;  // below, steps cost more than what they move
+  const Collective collective = candidate.algorithm->collective;
+  if (candidate.protocol != Protocol::kStaged || config.slice_bytes > 0 ||
+      collective == Collective::kSendRecv || collective == Collective::kBarrier)
+    return {};
+  std::vector<Candidate> others;
+  const size_t rule = staged_slot(collective, site, config);
+  for (const size_t slot : {rule / 4, rule * 4}) {
+    if (slot >= kLeast && fits_scratch(collective, site, slot))
+      others.push_back({candidate.protocol, candidate.algorithm, slot});
+  }
+  return others;
+}
+
+size_t one_pass_up_to(const Candidate& other, const Site& site, const Config& config) {
+  AlgorithmParams params;
+  params.ranks = site.ranks;
+  params.root = has_root(other.algorithm->collective) ? 0 : -1;
+  params.host_of = site.host_of;
+  const int chunks = other.algorithm->build(params).chunks_per_block;
+  return std::min(other.slot_bytes, staged_slot(other.algorithm->collective, site, config)) *
+         static_cast<size_t>(chunks);
 }
 
 size_t low_latency_cap(Collective collective, const Site& site) {
@@ -91,18 +141,9 @@ Choice choice_of(const Candidate& candidate, const Site& site, const Config& con
   } else if (candidate.protocol == Protocol::kStaged) {
     // Between hosts enough slices are under way to fill the link while it delivers the first.
     choice.depth = site.hosts > 1 ? 4 : 2;
-    if (config.slice_bytes > 0) {
-      choice.slot_bytes = static_cast<size_t>(config.slice_bytes);
-    } else if (site.hosts > 1) {
-      choice.slot_bytes =
-          candidate.algorithm->collective == Collective::kSendRecv
-              ? 32 * KiB
-              : std::clamp<size_t>(512 * KiB / static_cast<size_t>(site.ranks), 16 * KiB, 64 * KiB);
-    } else {
-      // One pass moves a slice small enough that scratch stays in the caches.
-      choice.slot_bytes =
-          std::clamp<size_t>(256 * KiB / static_cast<size_t>(site.ranks), 4 * KiB, 32 * KiB);
-    }
+    const bool own = candidate.slot_bytes > 0 && config.slice_bytes <= 0;
+    choice.slot_bytes =
+        own ? candidate.slot_bytes : staged_slot(candidate.algorithm->collective, site, config);
   }
   return choice;
 }

@@ -1,4 +1,5 @@
-// What a call could run as: a protocol and an algorithm that it can carry.
+// What a call could run as: a protocol, an algorithm that it can carry, and for staged ones the
+// slices: how much of a chunk one pass moves at most, which is the capacity of a slot.
 //
 //   low-latency   eager: a staged plan at once, without meeting; small blocks
 //   staged        after meeting, in slices through shared memory
@@ -71,14 +72,27 @@ std::optional<Protocol> protocol_named(std::string_view name);
 struct Candidate {
   Protocol protocol = Protocol::kLowLatency;
   const Algorithm* algorithm = nullptr;
+  size_t slot_bytes = 0;  // of a staged one; 0: by the rule of choice_of()
   bool operator==(const Candidate&) const = default;
 };
 
-std::string describe(const Candidate& candidate);  // "low-latency one-hop"
+// "low-latency one-hop"; "staged ring, slices of 16 KiB" where they are not the rule's
+std::string describe(const Candidate& candidate);
+
+// The same, in the slices of the rule.
+Candidate by_rule(const Candidate& candidate);
 
 // All that can run a collective at a site, in a fixed order; on several hosts what is made for them
 // first.
 std::vector<Candidate> candidates(Collective collective, const Site& site);
+
+// The candidate in slices of a quarter and of four times the rule's bytes, as far as scratch has
+// room. None if it is not staged, if it sends to one peer or moves no data, or if slices are forced.
+std::vector<Candidate> other_slices(const Candidate& candidate, const Site& site,
+                                    const Config& config);
+
+// Largest block for which one pass suffices in the slices of `other` and in the rule's.
+size_t one_pass_up_to(const Candidate& other, const Site& site, const Config& config);
 
 // Largest block that a low-latency plan may carry: its slots, of which there are `depth` copies for
 // each peer, are resident memory.

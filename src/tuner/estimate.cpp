@@ -19,6 +19,14 @@ double at(const Curve& curve, double x) {
   return left->second + slope * (x - left->first);
 }
 
+// The same in other slices: the rule's time; from the first size on at which they were measured,
+// times the ratio there, which stays beyond the last.
+double at(const Curve& other, const Curve& rule, double x) {
+  if (x < other.front().first) return at(rule, x);
+  const double nearest = std::min(x, other.back().first);
+  return at(rule, x) + at(other, nearest) - at(rule, nearest);
+}
+
 }  // namespace
 
 const char* to_string(Source source) {
@@ -26,11 +34,13 @@ const char* to_string(Source source) {
   return kNames[static_cast<int>(source)];
 }
 
-Estimator::Estimator(const Site& site, std::shared_ptr<const Profile> profile) : site_(site) {
+Estimator::Estimator(const Site& site, std::shared_ptr<const Profile> profile, const Config& config)
+    : site_(site), config_(config) {
   if (profile == nullptr || site.hosts > 1) return;
   for (const Sample& sample : profile->samples) {
-    curves_[{sample.collective, sample.protocol, sample.algorithm, sample.ranks}].emplace_back(
-        std::log2(static_cast<double>(sample.block_bytes)), std::log2(sample.microseconds));
+    curves_[{sample.collective, sample.protocol, sample.algorithm, sample.slot_bytes, sample.ranks}]
+        .emplace_back(std::log2(static_cast<double>(sample.block_bytes)),
+                      std::log2(sample.microseconds));
     rank_counts_.push_back(sample.ranks);
     known_[static_cast<size_t>(sample.collective)] = true;
   }
@@ -40,8 +50,9 @@ Estimator::Estimator(const Site& site, std::shared_ptr<const Profile> profile) :
 }
 
 const Estimator::Curve* Estimator::curve(const Candidate& candidate, int ranks) const {
-  const auto found = curves_.find({candidate.algorithm->collective, candidate.protocol,
-                                   std::string(candidate.algorithm->name), ranks});
+  const auto found =
+      curves_.find({candidate.algorithm->collective, candidate.protocol,
+                    std::string(candidate.algorithm->name), candidate.slot_bytes, ranks});
   return found == curves_.end() ? nullptr : &found->second;
 }
 
@@ -57,13 +68,18 @@ double Estimator::model(const Candidate& candidate, int ranks, size_t block_byte
   Site site = site_;
   site.ranks = ranks;
   site.crowded = ranks > site.cores;
-  return model_time(entry->second, candidate.protocol, site, block_bytes);
+  const bool sliced = candidate.protocol == Protocol::kStaged;
+  const size_t slot = sliced ? choice_of(candidate, site, config_, 0).slot_bytes : 0;
+  return model_time(entry->second, candidate.protocol, site, block_bytes, slot);
 }
 
 Estimate Estimator::estimate(const Candidate& candidate, size_t block_bytes) {
   const double x = std::log2(static_cast<double>(std::max<size_t>(block_bytes, 1)));
-  if (const Curve* own = curve(candidate, site_.ranks))
-    return {std::exp2(at(*own, x)), Source::kMeasured};
+  if (const Curve* own = curve(candidate, site_.ranks)) {
+    const Curve* rule = curve(by_rule(candidate), site_.ranks);
+    const bool other = candidate.slot_bytes > 0 && rule != nullptr;
+    return {std::exp2(other ? at(*own, *rule, x) : at(*own, x)), Source::kMeasured};
+  }
   int fewer = 0, more = 0;
   for (const int ranks : rank_counts_) {
     if (curve(candidate, ranks) == nullptr) continue;

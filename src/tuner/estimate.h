@@ -1,10 +1,13 @@
 // How long a call will take with a candidate, and how that is known.
 //
 //   measured      the profile has this candidate with so many ranks; between sizes by a straight
-//                 line in the logarithms
+//                 line in the logarithms. Other slices than the rule's: by their ratio to the
+//                 rule's, which stays beyond the largest size that they were measured at
 //   interpolated  it has it with fewer and more ranks: between them likewise; beyond the last by
 //                 the ratio of the model's times
 //   model         nothing is known of it: a walk over the plan with default costs (tuner/model.h)
+//
+// Slices count in the model: those of the candidate, or the configuration's.
 //
 // Thread safety: an estimator is one thread's; it remembers plans it has walked.
 #pragma once
@@ -30,7 +33,7 @@ struct Estimate {
 class Estimator {
  public:
   // `profile` may be null. Profiles are measured on one host and say nothing of several.
-  Estimator(const Site& site, std::shared_ptr<const Profile> profile);
+  Estimator(const Site& site, std::shared_ptr<const Profile> profile, const Config& config = {});
 
   Estimate estimate(const Candidate& candidate, size_t block_bytes);
 
@@ -39,12 +42,13 @@ class Estimator {
 
  private:
   using Curve = std::vector<std::pair<double, double>>;  // log2 bytes, log2 microseconds; ascending
-  using Key = std::tuple<Collective, Protocol, std::string, int>;
+  using Key = std::tuple<Collective, Protocol, std::string, size_t, int>;
 
   const Curve* curve(const Candidate& candidate, int ranks) const;
   double model(const Candidate& candidate, int ranks, size_t block_bytes);
 
   Site site_;
+  Config config_;
   std::map<Key, Curve> curves_;
   std::array<bool, kCollectives> known_{};
   std::vector<int> rank_counts_;  // ascending

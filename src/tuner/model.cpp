@@ -1,6 +1,7 @@
 #include "tuner/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <compare>
 #include <map>
 #include <vector>
@@ -14,16 +15,39 @@ struct Chain {
   auto operator<=>(const Chain&) const = default;
 };
 
-struct LaneState {
-  size_t next = 0;
+// What came before: the longest chain, and the most blocks that were moved one after the other,
+// which need not be along that chain.
+struct Past {
   Chain chain;
+  double path = 0;
+  void join(const Past& other) {
+    chain = std::max(chain, other.chain);
+    path = std::max(path, other.path);
+  }
 };
 
-// Value of each counter and the longest chain of messages that it announces.
+struct LaneState {
+  size_t next = 0;
+  Past past;
+};
+
+// Value of each counter and what it announces.
 struct CounterState {
   uint64_t value = 0;
-  Chain chain;
+  Past past;
 };
+
+double copied_by(const Plan& plan, const Step& step) {
+  if (step.op == Op::kSync) return 0;
+  const double blocks = static_cast<double>(step.chunks) / plan.chunks_per_block;
+  return blocks * static_cast<double>(step.dsts.size());
+}
+
+double reduced_by(const Plan& plan, const Step& step) {
+  if (step.op != Op::kReduce) return 0;
+  const double blocks = static_cast<double>(step.chunks) / plan.chunks_per_block;
+  return blocks * static_cast<double>(step.srcs.size());
+}
 
 // Whether two ranks are on different hosts.
 class Apart {
@@ -46,16 +70,18 @@ class Walk {
   }
 
   // Every lane goes on as far as it can, round after round; a verified plan ends.
-  Chain longest_chain() {
-    Chain longest;
+  Past run() {
     for (bool moved = true; moved;) {
       moved = false;
       for (int rank = 0; rank < plan_.ranks; ++rank) {
         for (size_t lane = 0; lane < lanes_[rank].size(); ++lane) {
           while (advance(rank, lane)) moved = true;
-          longest = std::max(longest, lanes_[rank][lane].chain);
         }
       }
+    }
+    Past longest;
+    for (const auto& lanes : lanes_) {
+      for (const LaneState& lane : lanes) longest.join(lane.past);
     }
     return longest;
   }
@@ -66,27 +92,28 @@ class Walk {
     const auto& steps = plan_.programs[rank].lanes[lane].steps;
     if (at.next == steps.size()) return false;
     const Step& step = steps[at.next];
-    Chain chain = at.chain;
+    Past past = at.past;
     for (const Wait& wait : step.waits) {
       if (wait.lag > 0) continue;  // of an earlier pass
       const CounterInfo& info = plan_.programs[rank].counters[wait.counter];
       if (info.kind == CounterKind::kExternal) continue;
       const CounterState& counter = counters_[rank][wait.counter];
       if (counter.value < wait.increment) return false;
-      chain = std::max(chain, counter.chain);
+      past.join(counter.past);
     }
-    at.chain = chain;
+    past.path += copied_by(plan_, step) + reduced_by(plan_, step);
+    at.past = past;
     ++at.next;
     for (const Signal& signal : step.signals) {
       CounterState& counter = counters_[signal.rank][signal.counter];
       counter.value += signal.increment;
-      Chain longer = chain;
+      Past longer = past;
       if (apart_(rank, signal.rank)) {
-        ++longer.crossings;
+        ++longer.chain.crossings;
       } else if (signal.rank != rank) {
-        ++longer.hops;
+        ++longer.chain.hops;
       }
-      counter.chain = std::max(counter.chain, longer);
+      counter.past.join(longer);
     }
     return true;
   }
@@ -129,18 +156,19 @@ void count_traffic(const Plan& plan, const std::vector<int>& host_of, PlanWork& 
 
 PlanWork work_of(const Plan& plan, const std::vector<int>& host_of) {
   PlanWork work;
-  const Chain chain = Walk(plan, Apart(host_of)).longest_chain();
-  work.hops = chain.hops;
-  work.crossings = chain.crossings;
+  const Past longest = Walk(plan, Apart(host_of)).run();
+  work.hops = longest.chain.hops;
+  work.crossings = longest.chain.crossings;
+  work.path = longest.path;
+  work.chunks = plan.chunks_per_block;
   if (!host_of.empty()) count_traffic(plan, host_of, work);
   for (const RankProgram& program : plan.programs) {
     double copied = 0, reduced = 0, moves = 0;
     for (const Lane& lane : program.lanes) {
       for (const Step& step : lane.steps) {
         if (step.op == Op::kSync) continue;
-        const double blocks = static_cast<double>(step.chunks) / plan.chunks_per_block;
-        copied += blocks * static_cast<double>(step.dsts.size());
-        if (step.op == Op::kReduce) reduced += blocks * static_cast<double>(step.srcs.size());
+        copied += copied_by(plan, step);
+        reduced += reduced_by(plan, step);
         moves += 1;
       }
     }
@@ -152,22 +180,29 @@ PlanWork work_of(const Plan& plan, const std::vector<int>& host_of) {
 }
 
 double model_time(const PlanWork& work, Protocol protocol, const Site& site, size_t block_bytes,
-                  const HostCosts& costs) {
+                  size_t slot_bytes, const HostCosts& costs) {
   const double hop = site.crowded ? costs.crowded_hop : costs.hop;
   const double sharing =
       site.crowded ? static_cast<double>(site.ranks) / std::max(1, site.cores) : 1;
   const auto bytes = static_cast<double>(block_bytes);
-  double time = costs.call + work.hops * hop;
+  const double most = static_cast<double>(slot_bytes) * work.chunks;
+  const double slice = slot_bytes == 0 ? bytes : std::min(bytes, most);
+  const double rest = bytes - slice;
+  double time = costs.call + work.hops * hop + work.crossings * site.network.latency;
   if (protocol != Protocol::kLowLatency)  // meeting
     time += 2 * (site.hosts > 1 ? site.network.latency : hop);
-  time += work.crossings * site.network.latency + work.messages * site.network.message +
-          work.carried * bytes / site.network.bandwidth;
   double moving = work.copied / costs.copy + work.reduced / costs.reduce;
   if (protocol == Protocol::kSingleCopy) {
     moving = (work.copied + work.reduced) / costs.single_copy;
     time += work.moves * costs.single_copy_call * sharing;
   }
-  return time + moving * bytes * sharing;
+  const double messages = work.messages * site.network.message;
+  const double carrying = work.carried / site.network.bandwidth;
+  time += std::max(moving * sharing, work.path / costs.copy) * slice + messages + carrying * slice;
+  if (rest <= 0) return time;
+  const double passes = std::ceil(rest / slice);
+  return time + std::max(passes * (work.moves * hop + messages) + moving * sharing * rest,
+                         carrying * rest);
 }
 
 }  // namespace tessera

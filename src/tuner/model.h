@@ -1,14 +1,20 @@
 // The cost of a plan from its shape: the longest chain of messages and the bytes that the busiest
 // rank moves, times default costs of a host. Right in order of magnitude; tessera-tune knows better.
 //
-//   time = call + meeting + hops * hop + moved * bytes / bandwidth
-//        + crossings * latency + messages * message + carried * bytes / network bandwidth
+//   time  = call + meeting + hops * hop + crossings * latency + first + rest
+//   first = max(moved, path) * slice / bandwidth
+//         + messages * message + carried * slice / network bandwidth
+//   rest  = max((passes - 1) * (steps * hop + messages * message) + moved * left / bandwidth,
+//               carried * left / network bandwidth),    left = bytes - slice
 //
+// A pass moves a slice of each block. The first goes all the way before anything is there; of later
+// ones the bottleneck alone counts, for the others work meanwhile. So small slices cost steps, and
+// large ones keep ranks waiting for the first.
 // hops: messages that wait for each other, from the first step to the last of one pass. moved:
-// blocks written by the busiest rank; ranks that share a core share its bandwidth. The second line
-// is that of several hosts, with Site::network: crossings are the hops between hosts, messages those
-// that the busiest rank sends to and gets from other hosts, carried the blocks that leave or enter
-// the busiest host.
+// blocks written by the busiest rank, in as many steps; ranks that share a core share its
+// bandwidth. path: blocks moved one after the other, by whomever. With several hosts and
+// Site::network: crossings are the hops between hosts, messages those that the busiest rank sends
+// to and gets from other hosts, carried the blocks that leave or enter the busiest host.
 // Thread safety: pure functions.
 #pragma once
 
@@ -33,14 +39,16 @@ struct PlanWork {
   double copied = 0;   // blocks, by the busiest rank
   double reduced = 0;  // blocks read by reductions, by the busiest rank
   double moves = 0;    // data steps of the busiest rank
+  double path = 0;     // blocks copied or read by reductions, one after the other
   double crossings = 0, messages = 0, carried = 0;
+  int chunks = 1;  // that a block is cut into
 };
 
 // `host_of` as in AlgorithmParams.
 PlanWork work_of(const Plan& plan, const std::vector<int>& host_of = {});
 
-// `cores`: that the ranks share.
+// `slot_bytes`: what one pass moves of a chunk; 0: all. Microseconds.
 double model_time(const PlanWork& work, Protocol protocol, const Site& site, size_t block_bytes,
-                  const HostCosts& costs = {});
+                  size_t slot_bytes = 0, const HostCosts& costs = {});
 
 }  // namespace tessera

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kOldest = 1, kVersion = 2;
 
 Status bad(const std::string& source, const std::string& where, const std::string& what) {
   return Status::error(Code::kInvalidUsage, "{}: {}: {}", source, where, what);
@@ -49,13 +49,15 @@ Status only_fields(const json& object, const std::set<std::string>& allowed,
   return {};
 }
 
-// ["all-reduce", "direct", "direct", 2, 4096, 12.5]: one line a sample, so that people can read it.
+// ["all-reduce", "staged", "ring", 2, 4096, 12.5, 8192]: one line a sample, so that people can read
+// it. The last one, slices other than the rule's, is left out where there are none.
 Result<Sample> parse_sample(const json& row, const std::string& source, const std::string& where) {
-  if (!row.is_array() || row.size() != 6 || !row[0].is_string() || !row[1].is_string() ||
-      !row[2].is_string() || !row[3].is_number_integer() || !row[4].is_number_unsigned() ||
-      !row[5].is_number()) {
+  if (!row.is_array() || row.size() < 6 || row.size() > 7 || !row[0].is_string() ||
+      !row[1].is_string() || !row[2].is_string() || !row[3].is_number_integer() ||
+      !row[4].is_number_unsigned() || !row[5].is_number() || !row.back().is_number()) {
     return bad(source, where,
-               "is not [collective, protocol, algorithm, ranks, bytes, microseconds]");
+               "is not [collective, protocol, algorithm, ranks, bytes, microseconds, and maybe "
+               "bytes of slices]");
   }
   Sample sample;
   const auto collective = collective_named(row[0]);
@@ -73,6 +75,10 @@ Result<Sample> parse_sample(const json& row, const std::string& source, const st
   sample.microseconds = row[5];
   if (sample.block_bytes == 0 || !(sample.microseconds > 0))
     return bad(source, where, "bytes and microseconds must be above 0");
+  if (row.size() == 6) return sample;
+  if (sample.protocol != Protocol::kStaged || !row[6].is_number_unsigned() || row[6] == 0)
+    return bad(source, where, "slices are of staged candidates, and bytes above 0");
+  sample.slot_bytes = row[6];
   return sample;
 }
 
@@ -110,19 +116,24 @@ Result<Profile> parse_profile(std::string_view text, const std::string& source) 
                              "the profile");
       !s.ok())
     return s;
-  if (root["tessera_profile"] != kVersion)
-    return bad(source, "tessera_profile", fmt::format("this library reads version {}", kVersion));
+  const json& version = root["tessera_profile"];
+  if (!version.is_number_integer() || version < kOldest || version > kVersion) {
+    return bad(source, "tessera_profile",
+               fmt::format("version {}; this library reads versions {} to {}: make a new profile "
+                           "with tessera-tune",
+                           version.dump(), kOldest, kVersion));
+  }
   if (!root["machine"].is_string() || !root["about"].is_string() || !root["samples"].is_array())
     return bad(source, "the profile", "machine and about must be texts, samples a list");
   Profile profile{root["machine"], root["about"], {}};
-  std::set<std::tuple<int, int, std::string, int, size_t>> seen;
+  std::set<std::tuple<int, int, std::string, int, size_t, size_t>> seen;
   for (size_t i = 0; i < root["samples"].size(); ++i) {
     const std::string where = fmt::format("samples[{}]", i);
     Result<Sample> sample = parse_sample(root["samples"][i], source, where);
     if (!sample.ok()) return sample.status();
     const Sample& s = sample.value();
     if (!seen.emplace(static_cast<int>(s.collective), static_cast<int>(s.protocol), s.algorithm,
-                      s.ranks, s.block_bytes)
+                      s.ranks, s.block_bytes, s.slot_bytes)
              .second)
       return bad(source, where, "occurs twice");
     profile.samples.push_back(std::move(sample).value());
@@ -136,9 +147,11 @@ std::string to_json(const Profile& profile) {
       kVersion, json(profile.machine).dump(), json(profile.about).dump());
   const char* separator = "\n";
   for (const Sample& sample : profile.samples) {
-    text += fmt::format("{}    [\"{}\", \"{}\", \"{}\", {}, {}, {:.4g}]", separator,
-                        to_string(sample.collective), to_string(sample.protocol), sample.algorithm,
-                        sample.ranks, sample.block_bytes, sample.microseconds);
+    text +=
+        fmt::format("{}    [\"{}\", \"{}\", \"{}\", {}, {}, {:.4g}{}]", separator,
+                    to_string(sample.collective), to_string(sample.protocol), sample.algorithm,
+                    sample.ranks, sample.block_bytes, sample.microseconds,
+                    sample.slot_bytes > 0 ? fmt::format(", {}", sample.slot_bytes) : std::string());
     separator = ",\n";
   }
   return text + "\n  ]\n}\n";

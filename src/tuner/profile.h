@@ -2,7 +2,8 @@
 // found again by the fingerprint of the machine.
 //
 // A sample is the time of one call, in microseconds, of `block_bytes` per block (plan/shape.h),
-// float32, buffers out of place, with so many ranks on this host, one process each.
+// float32, buffers out of place, with so many ranks on this host, one process each. Version 2 of
+// the format added slices; files of version 1, which know none but the rule's, are read as well.
 // Thread safety: plain data and pure functions; load and save touch the file named.
 #pragma once
 
@@ -21,6 +22,7 @@ struct Sample {
   int ranks = 0;
   size_t block_bytes = 0;
   double microseconds = 0;
+  size_t slot_bytes = 0;  // as in Candidate
   bool operator==(const Sample&) const = default;
 };
 

@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kAnySize = std::numeric_limits<size_t>::max();
 constexpr size_t kSmallest = 4, kLargest = size_t{1} << 30;  // sizes that are looked at
-// Another algorithm must be so much better before it gets a range of its own.
+// Another algorithm must be so much better before it gets a range of its own, and so must other
+// slices before they are considered.
 constexpr double kWorthASwitch = 0.9;
 
 bool is_eager(const Candidate& candidate) { return candidate.protocol == Protocol::kLowLatency; }
@@ -32,7 +33,7 @@ Tuner::Tuner(const Site& site, const Config& config, Wishes wishes,
     : site_(site),
       config_(config),
       wishes_(std::move(wishes)),
-      estimator_(site, std::move(profile)) {
+      estimator_(site, std::move(profile), config) {
   if (plugin != nullptr) adviser_ = std::make_unique<Adviser>(std::move(plugin), site, config);
   for (int c = 0; c < kCollectives; ++c) {
     const auto collective = static_cast<Collective>(c);
@@ -48,8 +49,16 @@ Tuner::Tuner(const Site& site, const Config& config, Wishes wishes,
 
 std::string Tuner::excluded(const Candidate& candidate) const {
   const auto& allowed = candidates_[static_cast<size_t>(candidate.algorithm->collective)];
-  if (std::find(allowed.begin(), allowed.end(), candidate) != allowed.end()) return {};
+  if (std::find(allowed.begin(), allowed.end(), by_rule(candidate)) != allowed.end()) return {};
   return wishes_.text();
+}
+
+std::vector<Candidate> Tuner::measured_slices(const Candidate& candidate, size_t block_bytes) {
+  std::vector<Candidate> measured = other_slices(candidate, site_, config_);
+  std::erase_if(measured, [&](const Candidate& other) {
+    return estimator_.estimate(other, block_bytes).source != Source::kMeasured;
+  });
+  return measured;
 }
 
 Status Tuner::impossible(Collective collective) const {
@@ -63,20 +72,33 @@ Status Tuner::impossible(Collective collective) const {
                        wishes_.text(), to_string(collective), site_.ranks, names);
 }
 
-// The allowed candidate of the least estimated time; null if none is allowed. What was measured
+// The candidate in the slices of the least estimated time.
+std::pair<Candidate, Estimate> Tuner::best_slices(const Candidate& candidate, size_t block_bytes) {
+  std::pair best(candidate, estimator_.estimate(candidate, block_bytes));
+  const double enough = kWorthASwitch * best.second.microseconds;
+  for (const Candidate& other : measured_slices(candidate, block_bytes)) {
+    const Estimate estimate = estimator_.estimate(other, block_bytes);
+    if (estimate.microseconds < std::min(enough, best.second.microseconds))
+      best = {other, estimate};
+  }
+  return best;
+}
+
+// The allowed candidate of the least estimated time; none if none is allowed. What was measured
 // comes before what is only modelled: candidates without a sample were too slow to go on with.
-const Candidate* Tuner::best(Collective collective, size_t block_bytes, bool eager, Access access) {
-  const Candidate* best = nullptr;
+std::optional<Candidate> Tuner::best(Collective collective, size_t block_bytes, bool eager,
+                                     Access access) {
+  std::optional<Candidate> best;
   Estimate least;
   for (const Candidate& candidate : candidates_[static_cast<size_t>(collective)]) {
     if (is_eager(candidate) != eager || !reaches(candidate, access)) continue;
-    const Estimate estimate = estimator_.estimate(candidate, block_bytes);
+    const auto [sliced, estimate] = best_slices(candidate, block_bytes);
     const bool guessed = estimate.source == Source::kModel;
     const bool better = guessed == (least.source == Source::kModel)
                             ? estimate.microseconds < least.microseconds
                             : !guessed;
-    if (best != nullptr && !better) continue;
-    best = &candidate;
+    if (best && !better) continue;
+    best = sliced;
     least = estimate;
   }
   return best;
@@ -153,8 +175,8 @@ Status Tuner::plan_eager(Collective collective) {
     return {};
   }
   for (size_t bytes = kSmallest; bytes <= cap; bytes *= 2) {
-    const Candidate* eager = best(collective, bytes, true, Access::kMapped);
-    const Candidate* bulk = best(collective, bytes, false, Access::kMapped);
+    const std::optional<Candidate> eager = best(collective, bytes, true, Access::kMapped);
+    const std::optional<Candidate> bulk = best(collective, bytes, false, Access::kMapped);
     const double time = estimator_.estimate(*eager, bytes).microseconds;
     if (!fixed && estimator_.estimate(*bulk, bytes).microseconds < time) break;
     const bool another =
@@ -174,8 +196,8 @@ Status Tuner::plan_eager(Collective collective) {
 Result<Tuner::Ranges> Tuner::plan_bulk(Collective collective, Access access) {
   Ranges ranges;
   for (size_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
-    const Candidate* candidate = best(collective, bytes, false, access);
-    if (candidate == nullptr) return impossible(collective);
+    const std::optional<Candidate> candidate = best(collective, bytes, false, access);
+    if (!candidate) return impossible(collective);
     const bool another =
         ranges.empty() ||
         (!(ranges.back().candidate == *candidate) &&

@@ -2,7 +2,8 @@
 //
 // All ranks must choose alike: the choice depends only on what all of them know, the profile
 // included (ranks compare its digest when they meet). With a profile the candidate of the least
-// estimated time is chosen; without, or for collectives that it does not know, the rules of
+// estimated time is chosen, in other slices than the rule's only if these were measured with as
+// many ranks and clearly faster; without, or for collectives that it does not know, the rules of
 // tuner/rules.h. What a tuner plugin advises (tuner/adviser.h) comes before both, and what the user
 // forces (TESSERA_ALGO, NCCL_ALGO, NCCL_PROTO, TESSERA_LL_MAX) first of all.
 //
@@ -15,6 +16,8 @@
 
 #include <array>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tuner/adviser.h"
@@ -57,6 +60,8 @@ class Tuner {
   bool asks_plugin() const { return adviser_ != nullptr; }
   const Site& site() const { return site_; }
   Estimator& estimator() { return estimator_; }
+  // Candidates in other slices that the profile knows for this many ranks.
+  std::vector<Candidate> measured_slices(const Candidate& candidate, size_t block_bytes);
   // What an explanation says of a candidate that was not considered; empty: it was.
   std::string excluded(const Candidate& candidate) const;
 
@@ -77,7 +82,9 @@ class Tuner {
   Candidate with_root(const BulkCall& call, const Candidate& chosen) const;
   Status plan_eager(Collective collective);
   Result<Ranges> plan_bulk(Collective collective, Access access);
-  const Candidate* best(Collective collective, size_t block_bytes, bool eager, Access access);
+  std::pair<Candidate, Estimate> best_slices(const Candidate& candidate, size_t block_bytes);
+  std::optional<Candidate> best(Collective collective, size_t block_bytes, bool eager,
+                                Access access);
   Status impossible(Collective collective) const;
 
   Site site_;

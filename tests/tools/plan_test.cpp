@@ -82,7 +82,8 @@ TEST(ExplainTool, NamesTheCandidatesOfSeveralHosts) {
   const Ended ended = run("tessera-explain allreduce 16MiB --hosts 2x4 --cores 4");
   EXPECT_EQ(ended.code, 0) << ended.text;
   EXPECT_THAT(ended.text, HasSubstr("8 ranks on 8 cores of 2 hosts"));
-  EXPECT_THAT(ended.text, ContainsRegex("\\* staged hierarchical +[0-9.]+  model"));
+  EXPECT_THAT(ended.text,
+              ContainsRegex("\\* staged hierarchical, slices of 64 KiB +[0-9.]+  model"));
   EXPECT_THAT(ended.text, HasSubstr("low-latency hierarchical-hop"));
 }
 

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tools/support/shell.h"
@@ -15,6 +17,7 @@ using tessera::tools::testing::Ended;
 using tessera::tools::testing::run;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Tuning : public ::testing::Test {
  protected:
@@ -29,7 +32,7 @@ class Tuning : public ::testing::Test {
 TEST_F(Tuning, AMeasuredProfileIsReadByCommunicatorsAndByTheExplanation) {
   const Ended made =
       run("tessera-tune --ranks 2 3 --collectives all-reduce broadcast "
-          "--largest 64KiB --seconds 1 --out " +
+          "--largest 256KiB --seconds 1 --out " +
           path_);
   ASSERT_EQ(made.code, 0) << made.text;
   EXPECT_THAT(made.text, HasSubstr("saved as " + path_));
@@ -37,11 +40,13 @@ TEST_F(Tuning, AMeasuredProfileIsReadByCommunicatorsAndByTheExplanation) {
   ASSERT_TRUE(profile.ok()) << profile.status().message();
   EXPECT_EQ(profile.value().machine, tessera::machine_fingerprint());
   EXPECT_GT(profile.value().samples.size(), 20U);
+  const auto slices = [](const tessera::Sample& sample) { return sample.slot_bytes; };
+  EXPECT_TRUE(std::ranges::any_of(profile.value().samples, slices));
   const Ended explained =
       run("tessera-explain allreduce 4KiB --ranks 3", "TESSERA_PROFILE=" + path_);
   EXPECT_EQ(explained.code, 0) << explained.text;
   EXPECT_THAT(explained.text, HasSubstr("profile of " + profile.value().about));
-  EXPECT_THAT(explained.text, ContainsRegex("\\* [a-z-]+ [a-z-]+ .* measured"));
+  EXPECT_THAT(explained.text, ContainsRegex("\\* [a-z-]+ [a-z-]+,? .* measured"));
   const Ended checked = run("tessera-tune --check --ranks 2 --collectives broadcast --largest 4KiB",
                             "TESSERA_PROFILE=" + path_);
   EXPECT_TRUE(checked.code == 0 || checked.code == 3) << checked.text;  // 3: this machine is busy
@@ -61,6 +66,23 @@ TEST_F(Tuning, TheExplanationNamesEveryCandidateAndWhyOthersAreOut) {
       run("tessera-explain allreduce 1MiB --ranks 4", "TESSERA_PROFILE=none NCCL_ALGO=ring");
   EXPECT_THAT(forced.text, HasSubstr("excluded by NCCL_ALGO=ring"));
   EXPECT_THAT(forced.text, HasSubstr("* staged ring"));
+}
+
+TEST_F(Tuning, TheExplanationNamesTheSlices) {
+  std::ofstream(path_) << R"({"tessera_profile": 2, "machine": "m", "about": "a machine",
+    "samples": [["all-reduce", "staged", "ring", 4, 1048576, 900],
+                ["all-reduce", "staged", "ring", 4, 1048576, 600, 8192]]})";
+  const std::string ring = "tessera-explain allreduce 1MiB --ranks 4 --plain";
+  const Ended measured = run(ring, "TESSERA_PROFILE=" + path_);
+  EXPECT_THAT(measured.text, ContainsRegex("\\* staged ring, slices of 8 KiB +600.00 +measured"));
+  EXPECT_THAT(measured.text, ContainsRegex("  staged ring, slices of 32 KiB +900.00 +measured"));
+  EXPECT_THAT(measured.text, HasSubstr("\n* staged ring, slices of 8 KiB: "));
+  const std::string by_rule = run(ring, "TESSERA_PROFILE=none").text;
+  EXPECT_THAT(by_rule, HasSubstr("staged ring, slices of 32 KiB"));
+  EXPECT_THAT(by_rule, Not(HasSubstr("8 KiB ")));
+  const Ended forced = run(ring, "TESSERA_SLICE_BYTES=1000 TESSERA_PROFILE=" + path_);
+  EXPECT_THAT(forced.text, HasSubstr("* staged ring, slices of 1000 bytes: "));
+  EXPECT_THAT(forced.text, Not(HasSubstr("KiB ")));
 }
 
 TEST_F(Tuning, MistakesAreNamed) {

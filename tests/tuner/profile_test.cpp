@@ -67,7 +67,7 @@ TEST(Profile, BadTextsAreRefusedWithThePlace) {
     return read.status().message();
   };
   EXPECT_THAT(refusal("\"about\"", "\"abouts\""), HasSubstr("unknown field \"abouts\""));
-  EXPECT_THAT(refusal("\"tessera_profile\": 1", "\"tessera_profile\": 7"), HasSubstr("version"));
+  EXPECT_THAT(refusal("\"tessera_profile\": 2", "\"tessera_profile\": 7"), HasSubstr("version"));
   EXPECT_THAT(refusal("\"one-hop\", 2, 8", "\"two-hop\", 2, 8"), HasSubstr("samples[0]"));
   EXPECT_THAT(refusal("\"all-reduce\", \"low", "\"all-reduces\", \"low"), HasSubstr("samples[0]"));
   EXPECT_THAT(refusal("\"direct\", \"direct\", 2, 8,", "\"single-copy\", \"direct\", 2, 8,"),

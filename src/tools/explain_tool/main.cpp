@@ -44,12 +44,31 @@ struct Row {
   std::string why_not;
 };
 
+// With the slices that it runs in.
+std::string in_full(const Tuner& tuner, Candidate candidate) {
+  if (candidate.protocol == Protocol::kStaged &&
+      candidate.algorithm->collective != Collective::kBarrier)
+    candidate.slot_bytes = tuner.choice_of_bulk(candidate).slot_bytes;
+  return describe(candidate);
+}
+
+// All candidates, each followed by the same in other slices that were measured.
+std::vector<Candidate> listed(Tuner& tuner, Collective collective, size_t block) {
+  std::vector<Candidate> all;
+  for (const Candidate& candidate : candidates(collective, tuner.site())) {
+    all.push_back(candidate);
+    const std::vector<Candidate> others = tuner.measured_slices(candidate, block);
+    all.insert(all.end(), others.begin(), others.end());
+  }
+  return all;
+}
+
 // The least estimate first; of those that are shown as equal, the one that runs.
 std::vector<Row> rows(Tuner& tuner, Collective collective, size_t block, Access access,
                       const Candidate& chosen) {
   std::vector<Row> all;
   const size_t cap = low_latency_cap(collective, tuner.site());
-  for (const Candidate& candidate : candidates(collective, tuner.site())) {
+  for (const Candidate& candidate : listed(tuner, collective, block)) {
     Row row{candidate, tuner.estimator().estimate(candidate, block), {}};
     if (const std::string wish = tuner.excluded(candidate); !wish.empty())
       row.why_not = "excluded by " + wish;
@@ -163,13 +182,14 @@ int explain(Options options) {
 
   heading(options, collective.value(), site, block);
   fmt::print("{}\n\n", basis(site, profile.value().get()));
-  fmt::print("  {:<32} {:>12}  {:<12}  {}\n", "candidate", "estimate us", "known from", "cost");
+  fmt::print("  {:<44} {:>12}  {:<12}  {}\n", "candidate", "estimate us", "known from", "cost");
   for (const Row& row : rows(tuner.value(), collective.value(), block, access, chosen->first)) {
-    fmt::print("{} {:<32} {:>12.2f}  {:<12}  {}\n", row.candidate == chosen->first ? '*' : ' ',
-               describe(row.candidate), row.estimate.microseconds, to_string(row.estimate.source),
+    fmt::print("{} {:<44} {:>12.2f}  {:<12}  {}\n", row.candidate == chosen->first ? '*' : ' ',
+               in_full(tuner.value(), row.candidate), row.estimate.microseconds,
+               to_string(row.estimate.source),
                row.why_not.empty() ? std::string(row.candidate.algorithm->cost) : row.why_not);
   }
-  fmt::print("\n* {}: {}\n", describe(chosen->first), chosen->second);
+  fmt::print("\n* {}: {}\n", in_full(tuner.value(), chosen->first), chosen->second);
   return 0;
 }
 

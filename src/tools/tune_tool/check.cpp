@@ -23,7 +23,7 @@ Status Report::add(int ranks, const Agenda& agenda, const std::vector<double>& t
       Tuner::create({ranks, ranks > cores, cores}, agenda.config, std::move(profile));
   if (!tuner.ok()) return tuner.status();
   if (cells_ == 0) {
-    fmt::print("{:<15} {:>5} {:>10}  {:<31} {:>9}  {:<31} {:>9} {:>6} {:>9} {:>6}\n", "collective",
+    fmt::print("{:<15} {:>5} {:>10}  {:<44} {:>9}  {:<44} {:>9} {:>6} {:>9} {:>6}\n", "collective",
                "ranks", "block", "best", "us", "chosen", "us", "ratio", "estimate", "error");
   }
   const size_t columns = agenda.candidates.size() + 1;
@@ -51,7 +51,7 @@ Status Report::add(int ranks, const Agenda& agenda, const std::vector<double>& t
     worst_ = std::max(worst_, ratio);
     chosen_worst_ = std::max(chosen_worst_, choice);
     fmt::print(
-        "{:<15} {:>5} {:>10}  {:<31} {:>9.2f}  {:<31} {:>9.2f} {:>6.2f} {:>9.2f} {:>+5.0f}%\n",
+        "{:<15} {:>5} {:>10}  {:<44} {:>9.2f}  {:<44} {:>9.2f} {:>6.2f} {:>9.2f} {:>+5.0f}%\n",
         to_string(agenda.collective), ranks, agenda.block_bytes[i],
         best + 1 < columns ? describe(agenda.candidates[best]) : "-", row[best],
         describe(chosen.value()), automatic, ratio, estimate, error * 100);

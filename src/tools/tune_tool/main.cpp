@@ -91,6 +91,33 @@ struct Round {
   Agenda agenda;
 };
 
+// All candidates, each staged one followed by the same in other slices, which are timed with blocks
+// for which these make a difference, up to many slices: beyond, each more takes as long as the last.
+void add_candidates(Agenda& agenda, const Site& site) {
+  constexpr size_t kManySlices = 64;
+  for (const Candidate& candidate : candidates(agenda.collective, site)) {
+    agenda.candidates.push_back(candidate);
+    agenda.spans.push_back({});
+    for (const Candidate& other : other_slices(candidate, site, agenda.config)) {
+      const size_t slice = one_pass_up_to(other, site, agenda.config);
+      if (agenda.block_bytes.back() <= slice) continue;
+      agenda.candidates.push_back(other);
+      agenda.spans.push_back({slice + 1, kManySlices * slice});
+    }
+  }
+}
+
+// Most times that may be measured.
+size_t cells(const Agenda& agenda) {
+  size_t count = 0;
+  for (const Span& span : agenda.spans) {
+    count += static_cast<size_t>(
+        std::count_if(agenda.block_bytes.begin(), agenda.block_bytes.end(),
+                      [&](size_t block_bytes) { return span.contains(block_bytes); }));
+  }
+  return count;
+}
+
 // What is to be measured: something, or an error.
 Result<std::vector<Round>> rounds(const Options& options, const Config& config) {
   std::vector<Round> all;
@@ -102,9 +129,10 @@ Result<std::vector<Round>> rounds(const Options& options, const Config& config) 
       Agenda agenda;
       agenda.collective = collective;
       agenda.block_bytes = blocks(collective, ranks, options.largest);
-      agenda.candidates = candidates(collective, {ranks, ranks > cores, cores});
       agenda.config = config;
-      if (!agenda.block_bytes.empty()) all.push_back({ranks, std::move(agenda)});
+      if (agenda.block_bytes.empty()) continue;
+      add_candidates(agenda, {ranks, ranks > cores, cores});
+      all.push_back({ranks, std::move(agenda)});
     }
   }
   if (all.empty()) {
@@ -140,11 +168,10 @@ int make_profile(const Options& options, const Config& config) {
   std::vector<Round>& all = agendas.value();
   const Result<std::string> path = target(options, config);
   if (!path.ok()) return fail(path.status());
-  size_t cells = 0;
-  for (const Round& round : all)
-    cells += round.agenda.block_bytes.size() * round.agenda.candidates.size();
+  size_t most = 0;
+  for (const Round& round : all) most += cells(round.agenda);
   // A cell takes about six batches: one to warm up, five that count. Many are left out.
-  const double batch = options.seconds * 1e6 / static_cast<double>(cells) / 5;
+  const double batch = options.seconds * 1e6 / static_cast<double>(most) / 5;
   Profile profile{machine_fingerprint(), machine_in_words(), {}};
   Meter meter("measuring", all.size());
   for (size_t i = 0; i < all.size(); ++i) {
@@ -163,7 +190,8 @@ int make_profile(const Options& options, const Config& config) {
       if (times.value()[cell] <= 0) continue;
       profile.samples.push_back({agenda.collective, candidate.protocol,
                                  std::string(candidate.algorithm->name), all[i].ranks,
-                                 agenda.block_bytes[cell / columns], times.value()[cell]});
+                                 agenda.block_bytes[cell / columns], times.value()[cell],
+                                 candidate.slot_bytes});
     }
   }
   if (profile.samples.empty())

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "device/host/memory.h"
 #include "plan/shape.h"
@@ -55,7 +56,10 @@ struct Buffers {
 struct Contestant {
   std::unique_ptr<Communicator> comm;
   const Buffers* buffers = nullptr;
-  size_t most = std::numeric_limits<size_t>::max();  // largest block it is made for
+  Span span;
+  bool staged = false;
+  std::optional<size_t> rule;  // who has the same algorithm in the rule's slices; none: itself
+  bool promising = false;      // at the last size
   int hopeless = 0;
   int calls = 1;
   std::vector<double> times;
@@ -68,6 +72,7 @@ Config config_of(const Candidate& candidate, const Config& base, size_t cap) {
   config.low_latency_max =
       candidate.protocol == Protocol::kLowLatency ? static_cast<int64_t>(cap) : 0;
   config.share_memory = candidate.protocol != Protocol::kSingleCopy;
+  if (candidate.slot_bytes > 0) config.slice_bytes = static_cast<int64_t>(candidate.slot_bytes);
   return config;
 }
 
@@ -89,12 +94,21 @@ class Contest {
     Site site;
     site.ranks = seat_.ranks();
     const size_t cap = low_latency_cap(agenda_.collective, site);
-    for (const Candidate& candidate : agenda_.candidates) {
+    size_t rule = 0;
+    for (size_t i = 0; i < agenda_.candidates.size(); ++i) {
+      const Candidate& candidate = agenda_.candidates[i];
       const bool plain = candidate.protocol == Protocol::kSingleCopy;
       if (Status s = add(config_of(candidate, agenda_.config, cap), plain ? plain_ : shareable_);
           !s.ok())
         return s;
-      if (candidate.protocol == Protocol::kLowLatency) contestants_.back().most = cap;
+      Contestant& contestant = contestants_.back();
+      contestant.span = agenda_.spans[i];
+      contestant.staged = candidate.protocol == Protocol::kStaged;
+      if (candidate.protocol == Protocol::kLowLatency) contestant.span.most = cap;
+      if (candidate.slot_bytes == 0)
+        rule = i;
+      else
+        contestant.rule = rule;
     }
     return agenda_.automatic ? add(agenda_.config, shareable_) : Status();
   }
@@ -164,11 +178,18 @@ class Contest {
     return static_cast<int>(std::clamp(batch / std::max(time, 0.01), 1.0, 1e6));
   }
 
+  bool takes_part(const Contestant& contestant, size_t block_bytes) const {
+    if (agenda_.automatic && &contestant == &contestants_.back()) return true;
+    if (!contestant.span.contains(block_bytes) || contestant.hopeless > 1) return false;
+    if (!contestant.rule) return true;
+    const Contestant& rule = contestants_[*contestant.rule];
+    return rule.promising && takes_part(rule, block_bytes);
+  }
+
   Status size(size_t block_bytes, double* row) {
     std::vector<Contestant*> active;
     for (Contestant& contestant : contestants_) {
-      const bool automatic = agenda_.automatic && &contestant == &contestants_.back();
-      if (block_bytes > contestant.most || (contestant.hopeless > 1 && !automatic)) continue;
+      if (!takes_part(contestant, block_bytes)) continue;
       if (Status s = warm_up(contestant, block_bytes); !s.ok()) return s;
       active.push_back(&contestant);
     }
@@ -179,16 +200,21 @@ class Contest {
         contestant->times.push_back(t.value());
       }
     }
-    double best = std::numeric_limits<double>::max();
+    double best = std::numeric_limits<double>::max(), best_staged = best;
     for (Contestant* contestant : active) {
       std::vector<double>& times = contestant->times;
       std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
       const double median = times[times.size() / 2];
       row[contestant - contestants_.data()] = median;
       best = std::min(best, median);
+      if (contestant->staged) best_staged = std::min(best_staged, median);
     }
     for (Contestant* contestant : active) {
-      const bool slow = row[contestant - contestants_.data()] > agenda_.hopeless * best;
+      const double median = row[contestant - contestants_.data()];
+      contestant->promising = median <= agenda_.promising * best_staged;
+      const double limit =
+          contestant->rule ? agenda_.worse * row[*contestant->rule] : agenda_.hopeless * best;
+      const bool slow = median > limit;
       contestant->hopeless = slow ? contestant->hopeless + 1 : 0;
     }
     return {};

@@ -1,6 +1,7 @@
 // Times all candidates of a collective, side by side, in the processes of a team.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -10,15 +11,25 @@
 
 namespace tessera::tune {
 
+// Bytes of the blocks that a candidate is timed with.
+struct Span {
+  size_t least = 0, most = std::numeric_limits<size_t>::max();
+  bool contains(size_t block_bytes) const { return least <= block_bytes && block_bytes <= most; }
+};
+
 struct Agenda {
   Collective collective = Collective::kAllReduce;
-  std::vector<size_t> block_bytes;  // ascending
-  std::vector<Candidate> candidates;
-  bool automatic = false;  // also what the tuner chooses by itself, as last column
-  double batch_us = 3000;  // length of a batch; at least one call
-  int rounds = 3;          // batches of each, alternating; the median counts
-  double hopeless = 3;     // so many times slower than the best twice in a row: left out
-  Config config;           // profile of the automatic one included
+  std::vector<size_t> block_bytes;    // ascending
+  std::vector<Candidate> candidates;  // other slices follow the rule's of the same algorithm
+  std::vector<Span> spans;            // by candidate
+  bool automatic = false;             // also what the tuner chooses by itself, as last column
+  double batch_us = 3000;             // length of a batch; at least one call
+  int rounds = 3;                     // batches of each, alternating; the median counts
+  double hopeless = 3;                // so many times slower than the best twice in a row: left out
+  // Other slices are timed if, at the next larger size, the rule's came so near the best staged
+  // candidate, until they took so many times as long as the rule's twice in a row.
+  double promising = 1.25, worse = 1.25;
+  Config config;  // profile of the automatic one included
 };
 
 // Runs in every rank. Reports, for each size and each candidate (and the automatic choice), the
