@@ -11,8 +11,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr size_t KiB = 1024;
-constexpr size_t kRule = 32 * KiB;  // of two to eight ranks
+constexpr size_t kKiB = 1024;
+constexpr size_t kRule = 32 * kKiB;  // of two to eight ranks
 
 Candidate staged(Collective collective, std::string_view name, size_t slot_bytes = 0) {
   return {Protocol::kStaged, find_algorithm(collective, name, Reach::kStaged), slot_bytes};
@@ -25,37 +25,37 @@ double modelled(const Candidate& candidate, size_t bytes, const Site& site = {8,
 TEST(SlicesInTheModel, TinyOnesCostSteps) {
   for (const char* name : {"ring", "two-phase", "double-tree"}) {
     const auto time = [&](size_t slot) {
-      return modelled(staged(Collective::kAllReduce, name, slot), 8192 * KiB);
+      return modelled(staged(Collective::kAllReduce, name, slot), 8192 * kKiB);
     };
-    EXPECT_GT(time(256), 2 * time(16 * KiB)) << name;
+    EXPECT_GT(time(256), 2 * time(16 * kKiB)) << name;
     EXPECT_GT(time(256), time(512)) << name;
   }
 }
 
 TEST(SlicesInTheModel, HugeOnesKeepRanksWaiting) {
   const auto time = [&](size_t slot) {
-    return modelled(staged(Collective::kBroadcast, "ring", slot), 8192 * KiB);
+    return modelled(staged(Collective::kBroadcast, "ring", slot), 8192 * kKiB);
   };
-  EXPECT_GT(time(8192 * KiB), 2 * time(64 * KiB));
-  EXPECT_GT(time(8192 * KiB), time(2048 * KiB));
+  EXPECT_GT(time(8192 * kKiB), 2 * time(64 * kKiB));
+  EXPECT_GT(time(8192 * kKiB), time(2048 * kKiB));
 }
 
 TEST(SlicesInTheModel, MakeNoDifferenceToWhatFitsInOne) {
   const auto time = [&](size_t slot) {
-    return modelled(staged(Collective::kAllReduce, "ring", slot), 16 * KiB);
+    return modelled(staged(Collective::kAllReduce, "ring", slot), 16 * kKiB);
   };
-  EXPECT_EQ(time(2 * KiB), time(128 * KiB));  // a chunk is an eighth of a block
-  EXPECT_GT(time(1 * KiB), time(2 * KiB));
+  EXPECT_EQ(time(2 * kKiB), time(128 * kKiB));  // a chunk is an eighth of a block
+  EXPECT_GT(time(1 * kKiB), time(2 * kKiB));
 }
 
 TEST(SlicesInTheModel, AreTheRulesUnlessForced) {
   const Candidate ring = staged(Collective::kAllReduce, "ring");
-  EXPECT_EQ(modelled(ring, 1024 * KiB),
-            modelled(staged(Collective::kAllReduce, "ring", kRule), 1024 * KiB));
+  EXPECT_EQ(modelled(ring, 1024 * kKiB),
+            modelled(staged(Collective::kAllReduce, "ring", kRule), 1024 * kKiB));
   Config config;
   config.slice_bytes = 512;
-  EXPECT_EQ(Estimator({8, false, 8}, nullptr, config).estimate(ring, 1024 * KiB).microseconds,
-            modelled(staged(Collective::kAllReduce, "ring", 512), 1024 * KiB));
+  EXPECT_EQ(Estimator({8, false, 8}, nullptr, config).estimate(ring, 1024 * kKiB).microseconds,
+            modelled(staged(Collective::kAllReduce, "ring", 512), 1024 * kKiB));
 }
 
 TEST(SlicesInTheModel, OverTheNetworkTheLinkIsTheBottleneckOfLargeOnes) {
@@ -63,10 +63,10 @@ TEST(SlicesInTheModel, OverTheNetworkTheLinkIsTheBottleneckOfLargeOnes) {
   site.network.bandwidth = 500;
   Site fast = site;
   fast.network.bandwidth *= 2;
-  const Candidate large = staged(Collective::kAllReduce, "hierarchical", 64 * KiB);
+  const Candidate large = staged(Collective::kAllReduce, "hierarchical", 64 * kKiB);
   const Candidate tiny = staged(Collective::kAllReduce, "hierarchical", 64);
-  EXPECT_GT(modelled(large, 8192 * KiB, site), 1.5 * modelled(large, 8192 * KiB, fast));
-  EXPECT_LT(modelled(tiny, 8192 * KiB, site), 1.1 * modelled(tiny, 8192 * KiB, fast));
+  EXPECT_GT(modelled(large, 8192 * kKiB, site), 1.5 * modelled(large, 8192 * kKiB, fast));
+  EXPECT_LT(modelled(tiny, 8192 * kKiB, site), 1.1 * modelled(tiny, 8192 * kKiB, fast));
 }
 
 std::vector<size_t> slots(const std::vector<Candidate>& candidates) {
@@ -88,7 +88,7 @@ TEST(OtherSlices, AreAQuarterAndFourTimesTheRules) {
 TEST(OtherSlices, StayWithinScratch) {
   const Site many{64, true, 8};
   EXPECT_THAT(slots(other_slices(staged(Collective::kAllReduce, "ring"), many, {})),
-              ElementsAre(16 * KiB));  // a quarter of 4 KiB would be all steps
+              ElementsAre(16 * kKiB));  // a quarter of 4 kKiB would be all steps
   EXPECT_THAT(other_slices(staged(Collective::kBroadcast, "binomial"), many, {}), IsEmpty());
 }
 
@@ -107,23 +107,24 @@ TEST(OtherSlices, AreNotOfWhatHasNoneOrIsForced) {
 
 TEST(OtherSlices, MakeADifferenceOnceSlicesAreFull) {
   const Site site{4, false, 4};
-  const Candidate ring = staged(Collective::kAllReduce, "ring", 8 * KiB);
-  EXPECT_EQ(one_pass_up_to(ring, site, {}), 4 * 8 * KiB);  // four chunks
-  EXPECT_EQ(one_pass_up_to(staged(Collective::kAllReduce, "ring", 128 * KiB), site, {}), 4 * kRule);
+  const Candidate ring = staged(Collective::kAllReduce, "ring", 8 * kKiB);
+  EXPECT_EQ(one_pass_up_to(ring, site, {}), 4 * 8 * kKiB);  // four chunks
+  EXPECT_EQ(one_pass_up_to(staged(Collective::kAllReduce, "ring", 128 * kKiB), site, {}),
+            4 * kRule);
 }
 
-// Rings of two ranks: in small slices faster from 256 KiB on, in large ones hardly.
-Profile some_profile(double small = 0.5, double large = 0.95) {
+// Rings of two ranks: in small slices faster from 256 kKiB on, in large ones hardly.
+Profile measured_ring(double small = 0.5, double large = 0.95) {
   Profile profile{"machine", "", {}};
   const auto add = [&](size_t bytes, double microseconds, size_t slot_bytes) {
     profile.samples.push_back(
         {Collective::kAllReduce, Protocol::kStaged, "ring", 2, bytes, microseconds, slot_bytes});
   };
-  for (const size_t bytes : {4 * KiB, 64 * KiB, 256 * KiB, 1024 * KiB}) {
+  for (const size_t bytes : {4 * kKiB, 64 * kKiB, 256 * kKiB, 1024 * kKiB}) {
     const auto time = static_cast<double>(bytes) / 1024;
     add(bytes, time, 0);
-    if (bytes == 4 * KiB) continue;
-    add(bytes, bytes == 64 * KiB ? time : small * time, kRule / 4);
+    if (bytes == 4 * kKiB) continue;
+    add(bytes, bytes == 64 * kKiB ? time : small * time, kRule / 4);
     add(bytes, large * time, 4 * kRule);
   }
   return profile;
@@ -145,26 +146,26 @@ size_t chosen_slot(Tuner& tuner, size_t bytes) {
 }
 
 TEST(SlicesByProfile, AreThoseThatWereMeasuredAsClearlyFaster) {
-  Tuner tuner = tuner_of(some_profile());
-  EXPECT_EQ(chosen_slot(tuner, 4 * KiB), kRule);
-  EXPECT_EQ(chosen_slot(tuner, 64 * KiB), kRule);
-  EXPECT_EQ(chosen_slot(tuner, 256 * KiB), kRule / 4);
+  Tuner tuner = tuner_of(measured_ring());
+  EXPECT_EQ(chosen_slot(tuner, 4 * kKiB), kRule);
+  EXPECT_EQ(chosen_slot(tuner, 64 * kKiB), kRule);
+  EXPECT_EQ(chosen_slot(tuner, 256 * kKiB), kRule / 4);
   EXPECT_EQ(chosen_slot(tuner, 64 << 20), kRule / 4) << "what was measured last holds beyond";
-  Tuner larger = tuner_of(some_profile(0.95, 0.5));
-  EXPECT_EQ(chosen_slot(larger, 256 * KiB), 4 * kRule);
+  Tuner larger = tuner_of(measured_ring(0.95, 0.5));
+  EXPECT_EQ(chosen_slot(larger, 256 * kKiB), 4 * kRule);
 }
 
 TEST(SlicesByProfile, AreTheRulesWhereOthersAreHardlyFaster) {
-  Tuner tuner = tuner_of(some_profile(0.95, 0.95));
-  for (const size_t bytes : {64 * KiB, 256 * KiB, 1024 * KiB, 65536 * KiB})
+  Tuner tuner = tuner_of(measured_ring(0.95, 0.95));
+  for (const size_t bytes : {64 * kKiB, 256 * kKiB, 1024 * kKiB, 65536 * kKiB})
     EXPECT_EQ(chosen_slot(tuner, bytes), kRule) << bytes;
 }
 
 TEST(SlicesByProfile, AreTheRulesWhereOthersWereNotMeasured) {
-  Tuner four = tuner_of(some_profile(), 4);  // measured with two ranks
-  EXPECT_EQ(chosen_slot(four, 1024 * KiB), kRule);
+  Tuner four = tuner_of(measured_ring(), 4);  // measured with two ranks
+  EXPECT_EQ(chosen_slot(four, 1024 * kKiB), kRule);
   Result<Tuner> none = Tuner::create({2, false, 8}, {}, nullptr);
-  const BulkCall call{Collective::kAllReduce, 1024 * KiB, Access::kNone, false};
+  const BulkCall call{Collective::kAllReduce, 1024 * kKiB, Access::kNone, false};
   const Candidate candidate = none->bulk(call).value();
   EXPECT_EQ(candidate.slot_bytes, 0U);
   EXPECT_EQ(none->choice_of_bulk(call, candidate).slot_bytes, kRule);
@@ -173,12 +174,12 @@ TEST(SlicesByProfile, AreTheRulesWhereOthersWereNotMeasured) {
 TEST(SlicesByProfile, GiveWayToWhatIsForced) {
   Config config;
   config.slice_bytes = 5000;
-  Tuner tuner = tuner_of(some_profile(), 2, config);
-  EXPECT_EQ(chosen_slot(tuner, 1024 * KiB), 5000U);
+  Tuner tuner = tuner_of(measured_ring(), 2, config);
+  EXPECT_EQ(chosen_slot(tuner, 1024 * kKiB), 5000U);
 }
 
 TEST(SlicesByProfile, AreTheSameOnAllRanksWhateverTheyAskedBefore) {
-  const Profile profile = some_profile();
+  const Profile profile = measured_ring();
   Tuner upwards = tuner_of(profile), downwards = tuner_of(profile);
   std::vector<size_t> up, down;
   for (size_t bytes = 4; bytes <= size_t{1} << 28; bytes *= 2)
@@ -189,15 +190,15 @@ TEST(SlicesByProfile, AreTheSameOnAllRanksWhateverTheyAskedBefore) {
 }
 
 TEST(SlicesByProfile, MakeAnotherAlgorithmTheFastest) {
-  Profile profile = some_profile();
+  Profile profile = measured_ring();
   profile.samples.push_back(
-      {Collective::kAllReduce, Protocol::kStaged, "two-phase", 2, 1024 * KiB, 800});
+      {Collective::kAllReduce, Protocol::kStaged, "two-phase", 2, 1024 * kKiB, 800});
   Tuner tuner = tuner_of(profile);  // ring: 1024 by the rule, 512 in small slices
-  EXPECT_EQ(chosen_slot(tuner, 1024 * KiB), kRule / 4);
+  EXPECT_EQ(chosen_slot(tuner, 1024 * kKiB), kRule / 4);
 }
 
 TEST(SlicesInProfiles, AreReadAgain) {
-  const Profile profile = some_profile(0.5, 0.75);
+  const Profile profile = measured_ring(0.5, 0.75);
   const Result<Profile> read = parse_profile(to_json(profile), "test");
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read.value(), profile);

@@ -1,9 +1,11 @@
 #include "transports/tcp/zero_copy.h"
 
+// clang-format off
+#include <time.h>  // <linux/errqueue.h> needs it
 #include <linux/errqueue.h>
+// clang-format on
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <time.h>  // the next one needs it
 
 #include <algorithm>
 

@@ -44,12 +44,20 @@ std::string agree_on_id(Board& board, int rank, const Config& config) {
   return board.id_made == 1 ? "" : "unique id: rank 0 made none";
 }
 
+// The root lives in rank 0's process: who comes late would not learn from it why there is no job.
+void await_all_tries(Board& board, int ranks) {
+  const Deadline deadline = Deadline::after(std::chrono::seconds(5));
+  while (board.tried < ranks && !deadline.passed()) pause_shortly();
+}
+
 std::string run_rank(Board& board, int rank, int ranks, const CommOptions& options,
                      const Job::Body& body, Job::Clock::time_point& returned) {
   std::string text = agree_on_id(board, rank, options.config);
   if (text.empty()) {
     Result<std::unique_ptr<Communicator>> comm =
         Communicator::create(board.id, ranks, rank, options);
+    ++board.tried;
+    if (rank == 0 && !comm.ok()) await_all_tries(board, ranks);
     text = comm.ok() ? body(*comm.value(), board) : "create: " + comm.status().message();
     returned = Job::Clock::now();  // taking leave of a dead peer is not counted
   }

@@ -30,6 +30,7 @@ struct Board {
   static constexpr int kMostRanks = 16;
 
   std::atomic<int> id_made;             // -1: it could not be made
+  std::atomic<int> tried;               // ranks that have a communicator or were refused one
   std::atomic<int> rounds[kMostRanks];  // that the rank has finished
   std::atomic<int> enough;  // the rank that reads it first decides for all, see traffic.h
   UniqueId id;
