@@ -15,6 +15,9 @@ constexpr size_t kSmallest = 4, kLargest = size_t{1} << 30;  // sizes that are l
 // Another algorithm must be so much better before it gets a range of its own, and so must other
 // slices before they are considered.
 constexpr double kWorthASwitch = 0.9;
+// What is hardly faster than the rule's choice may be so by the chance of one measurement; the rules
+// prefer what does not depend on when ranks are scheduled.
+constexpr double kWorthLeavingTheRule = 0.95;
 
 bool is_eager(const Candidate& candidate) { return candidate.protocol == Protocol::kLowLatency; }
 
@@ -101,7 +104,13 @@ std::optional<Candidate> Tuner::best(Collective collective, size_t block_bytes, 
     best = sliced;
     least = estimate;
   }
-  return best;
+  if (!best) return best;
+  const Candidate ruled = eager ? eager_default(collective, site_)
+                                : bulk_default({collective, block_bytes, access, true}, site_);
+  const Estimate by_rule = estimator_.estimate(ruled, block_bytes);
+  const bool as_good = (by_rule.source == Source::kModel) == (least.source == Source::kModel) &&
+                       kWorthLeavingTheRule * by_rule.microseconds < least.microseconds;
+  return as_good && reaches(ruled, access) && excluded(ruled).empty() ? ruled : best;
 }
 
 Result<const std::vector<Tuner::Eager>*> Tuner::eager(Collective collective) {

@@ -113,7 +113,7 @@ TEST(OtherSlices, MakeADifferenceOnceSlicesAreFull) {
             4 * kRule);
 }
 
-// Rings of two ranks: in small slices faster from 256 kKiB on, in large ones hardly.
+// Rings of two ranks: in small slices faster from 256 KiB on, in large ones hardly.
 Profile measured_ring(double small = 0.5, double large = 0.95) {
   Profile profile{"machine", "", {}};
   const auto add = [&](size_t bytes, double microseconds, size_t slot_bytes) {
