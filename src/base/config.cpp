@@ -8,11 +8,13 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string_view>
+
+#include "base/file.h"
 
 namespace tessera {
 namespace {
@@ -238,12 +240,14 @@ constexpr Setting kSettings[] = {
 
 // Adds the lines of a file; what is set already stays. `required`: the user named this file.
 Status read_file(const std::string& path, bool required, Values& values) {
-  std::ifstream file(path);
-  if (!file) {
-    if (!required) return {};
-    return Status::error(Code::kInvalidUsage, "NCCL_CONF_FILE=\"{}\": {}", path,
-                         std::strerror(errno));
+  constexpr size_t kMostBytes = 1 << 20;
+  if (!required && ::access(path.c_str(), F_OK) != 0) return {};
+  const Result<std::string> text = tessera::read_file(path, kMostBytes);
+  if (!text.ok()) {
+    return Status::error(Code::kInvalidUsage, "{}{}", required ? "NCCL_CONF_FILE=" : "",
+                         text.status().message());
   }
+  std::istringstream file(text.value());
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     if (line.ends_with('\r')) line.pop_back();

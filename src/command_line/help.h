@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -20,9 +22,15 @@ CLI::Validator between(Number least, Number most) {
 
 // Bytes with or without a unit. kB and KiB mean the same 1024 bytes, as in the perf programs.
 inline CLI::Validator byte_size() {
-  CLI::AsSizeValue size(false);
-  size.description("powers of 1024, as 64, 4K, 4KB, 1MiB");
-  return size;
+  const CLI::AsSizeValue unit(false);
+  const auto convert = [unit](std::string& text) -> std::string {
+    uint64_t number = 0;
+    const char* end = text.data() + text.size();
+    if (std::from_chars(text.data(), end, number).ec != std::errc())
+      return text + ": bytes are a number from 0 to 18446744073709551615, perhaps with a unit";
+    return unit(text);
+  };
+  return CLI::Validator(convert, "powers of 1024, as 64, 4K, 4KB, 1MiB");
 }
 
 // "--ranks N    how many ranks (1 to 4096; default 4)"

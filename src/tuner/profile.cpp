@@ -69,8 +69,9 @@ Result<Sample> parse_sample(const json& row, const std::string& source, const st
   sample.algorithm = row[2];
   if (!known_algorithm(sample.collective, sample.algorithm))
     return bad(source, where, fmt::format("{} has no algorithm {}", row[0].dump(), row[2].dump()));
+  // Compared before it is an int: that would cut it.
+  if (row[3] < 1 || row[3] > 1 << 16) return bad(source, where, "ranks out of range");
   sample.ranks = row[3];
-  if (sample.ranks < 1 || sample.ranks > 1 << 16) return bad(source, where, "ranks out of range");
   sample.block_bytes = row[4];
   sample.microseconds = row[5];
   if (sample.block_bytes == 0 || !(sample.microseconds > 0))
@@ -166,9 +167,15 @@ Result<Profile> load_profile(const std::string& path) {
 
 Status save_profile(const Profile& profile, const std::string& path) {
   std::error_code error;
-  const std::filesystem::path target(path);
+  std::filesystem::path target(path);
+  // What a link leads to is replaced, not the link; and no device.
+  const auto kind = std::filesystem::status(target, error).type();
+  if (kind != std::filesystem::file_type::not_found && kind != std::filesystem::file_type::regular)
+    return Status::error(Code::kInvalidArgument, "profile {}: is no regular file", path);
+  if (kind == std::filesystem::file_type::regular)
+    target = std::filesystem::canonical(target, error);
   if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), error);
-  const std::string partial = fmt::format("{}.{}", path, getpid());
+  const std::string partial = fmt::format("{}.{}", target.string(), getpid());
   std::ofstream file(partial);
   file << to_json(profile);
   file.close();
@@ -192,8 +199,14 @@ std::string profile_path(const std::string& cache_home) {
   return fmt::format("{}/tessera/{}.json", cache_home, machine_fingerprint());
 }
 
+// Of the times as they are compared, not as they are printed.
 std::string digest(const Profile* profile) {
-  return profile == nullptr ? "none" : fmt::format("{:016x}", hash_of(to_json(*profile)));
+  if (profile == nullptr) return "none";
+  Hash hash;
+  hash.text(to_json(*profile).c_str());
+  for (const Sample& sample : profile->samples)
+    hash.bytes(&sample.microseconds, sizeof sample.microseconds);
+  return fmt::format("{:016x}", hash.value());
 }
 
 Result<std::shared_ptr<const Profile>> find_profile(const Config& config) {

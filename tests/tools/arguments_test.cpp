@@ -1,6 +1,7 @@
 // What all command-line programs do with arguments: names, sizes, roots, files, help.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <string>
 
@@ -147,6 +148,35 @@ TEST_F(Arguments, HelpShowsLimitsAndDefaultsInWords) {
 TEST_F(Arguments, OutOfATerminalASimulationPrintsItsTableOnly) {
   const std::string call = std::string("tessera-sim allreduce 64KiB ") + kMachine;
   EXPECT_EQ(run(call).text, printed(call));
+}
+
+TEST_F(Arguments, SizesThatAreNoneAreRefused) {
+  for (const char* size : {"-1", "18446744073709551616", "K", "''"}) {
+    for (const char* tool : {"tessera-sim all-reduce ", "tessera-explain allreduce "})
+      EXPECT_EQ(run(std::string(tool) + size).code, 2) << tool << size;
+    EXPECT_EQ(run(std::string("tessera-tune --ranks 2 --largest ") + size).code, 2) << size;
+  }
+  EXPECT_EQ(run("tessera-tune --ranks 2 --largest 8EiB").code, 2);
+  EXPECT_EQ(run("tessera-sim all-reduce 1M --algorithm ring --slice 3").code, 2);
+}
+
+TEST_F(Arguments, FilesWithoutAnEndAndPipesWithoutAReaderAreRefused) {
+  const std::string pipe = path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& file : {std::string("/dev/zero"), pipe}) {
+    EXPECT_EQ(run("tessera-sim all-reduce 1M --plan " + file).code, 1) << file;
+    EXPECT_EQ(run("tessera-plan verify " + file).code, 3) << file;
+    EXPECT_EQ(run("tessera-explain allreduce 1M", "NCCL_CONF_FILE=" + file).code, 1) << file;
+  }
+  EXPECT_EQ(run("tessera-topo --from 'core:2 pu:1' --quiet --dot " + pipe).code, 1);
+}
+
+TEST_F(Arguments, OutputThatCannotBeWrittenIsAnError) {
+  for (const char* command :
+       {"tessera-topo --from 'core:2 pu:1'", "tessera-explain allreduce 1M", "tessera-sim --list",
+        "tessera-plan show ring --collective all-reduce --ranks 2"}) {
+    EXPECT_NE(run(std::string(command) + " > /dev/full").code, 0) << command;
+  }
 }
 
 }  // namespace

@@ -48,6 +48,40 @@ TEST(Profile, AFileIsReplacedAsAWholeInAFolderThatIsMade) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Profile, ALinkStaysALinkAndWhatIsNoFileStaysWhatItIs) {
+  const std::string folder = ::testing::TempDir() + "/tessera-links-" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  const std::string file = folder + "/file.json", link = folder + "/link.json";
+  ASSERT_TRUE(save_profile({"old", "", {}}, file).ok());
+  std::filesystem::create_symlink("file.json", link);
+  EXPECT_TRUE(save_profile(some_profile(), link).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(load_profile(file).value().machine, some_profile().machine);
+  const Status refused = save_profile(some_profile(), folder);
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("no regular file"));
+  std::filesystem::remove_all(folder);
+}
+
+// Ranks with equal digests must choose alike.
+TEST(Profile, DigestsTellApartWhatTheTunerTellsApart) {
+  Profile one = some_profile(), other = some_profile();
+  one.samples[0].microseconds = 10.001;
+  other.samples[0].microseconds = 10.002;
+  EXPECT_NE(digest(&one), digest(&other));
+}
+
+TEST(Profile, RanksThatDoNotFitAnIntAreRefused) {
+  for (const char* ranks : {"4294967298", "-4294967294", "0"}) {
+    const Result<Profile> read = parse_profile(
+        std::string(R"({"tessera_profile": 1, "machine": "m", "about": "", "samples": )") +
+            R"([["all-reduce", "staged", "ring", )" + ranks + ", 8, 1.0]]}",
+        "test");
+    ASSERT_FALSE(read.ok()) << ranks;
+    EXPECT_THAT(read.status().message(), HasSubstr("ranks out of range"));
+  }
+}
+
 TEST(Profile, WhatIsNoRegularFileIsRefusedAtOnce) {
   for (const char* path : {"/dev/zero", "/", "/nonexistent/profile.json"}) {
     const Result<Profile> read = load_profile(path);

@@ -1,52 +1,72 @@
 #include "tools/common/files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <sstream>
+
+#include "base/fd.h"
+#include "base/file.h"
 
 namespace tessera::tools {
 
+namespace {
+
+constexpr size_t kMostBytes = size_t{1} << 30;
+
+// Not waiting for somebody to read a pipe.
+Fd open_to_write(const std::string& path, int flags) {
+  constexpr int kMode = 0666;
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flags, kMode));
+  if (fd.valid()) ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
+  return fd;
+}
+
+Status cannot_write(const std::string& path) {
+  return Status::error(Code::kSystem, "{}: cannot be written: {}", path, std::strerror(errno));
+}
+
+}  // namespace
+
 Result<std::string> read_file(const std::string& path) {
-  struct stat state {};
-  if (stat(path.c_str(), &state) == 0 && S_ISDIR(state.st_mode))
-    return Status::error(Code::kInvalidArgument, "{}: is a folder", path);
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf()))
-    return Status::error(Code::kInvalidArgument, "{}: {}", path,
-                         errno != 0 ? std::strerror(errno) : "cannot be read");
-  return text.str();
+  return tessera::read_file(path, kMostBytes);
 }
 
 Status write_file(const std::string& path, const std::string& text) {
   if (path == "-") {
-    const bool done = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-    return done ? Status() : Status(Code::kSystem, "standard output: cannot be written");
+    const bool done =
+        std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    return done ? Status() : cannot_write("standard output");
   }
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  return file ? Status() : Status::error(Code::kSystem, "{}: {}", path, std::strerror(errno));
+  const Fd fd = open_to_write(path, O_TRUNC);
+  if (!fd.valid()) return cannot_write(path);
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t n = ::write(fd.get(), text.data() + done, text.size() - done);
+    if (n < 0 && errno != EINTR) return cannot_write(path);
+    done += static_cast<size_t>(std::max<ssize_t>(n, 0));
+  }
+  return {};
 }
 
 Status check_writable(const std::string& path) {
   if (path == "-") return {};
   const bool there = access(path.c_str(), F_OK) == 0;
-  errno = 0;
-  if (!std::ofstream(path, std::ios::binary | std::ios::app)) {
-    return Status::error(Code::kSystem, "{}: cannot be written: {}", path,
-                         errno != 0 ? std::strerror(errno) : "unknown reason");
-  }
+  if (!open_to_write(path, O_APPEND).valid()) return cannot_write(path);
   if (!there) unlink(path.c_str());
   return {};
+}
+
+int finish(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  fmt::print(stderr, "standard output cannot be written\n");
+  return code != 0 ? code : 1;
 }
 
 Status check_svg(const std::string& path) {
@@ -67,6 +87,7 @@ Status draw_svg(const std::string& dot, const std::string& path) {
   const std::string command = "dot -Tsvg";
   std::string quoted;
   for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  ::signal(SIGPIPE, SIG_IGN);  // a shell that does not find dot ends before it has read
   std::FILE* pipe = popen((command + " -o '" + quoted + "'").c_str(), "w");
   if (pipe == nullptr) return Status::error(Code::kSystem, "dot: {}", std::strerror(errno));
   const bool sent = std::fwrite(dot.data(), 1, dot.size(), pipe) == dot.size();

@@ -7,6 +7,7 @@
 
 namespace tessera::tools {
 
+// A regular file.
 Result<std::string> read_file(const std::string& path);
 // Replaces the file; "-" is standard output.
 Status write_file(const std::string& path, const std::string& text);
@@ -16,6 +17,9 @@ Status write_file(const std::string& path, const std::string& text);
 Status check_writable(const std::string& path);
 // The same for an SVG picture, whose name must not end like another picture's: "a.png".
 Status check_svg(const std::string& path);
+
+// What main() returns: `code`, or 1 if what was printed could not be written.
+int finish(int code);
 
 // Runs Graphviz's dot over a description. Error: dot is not installed, or failed.
 Status draw_svg(const std::string& dot, const std::string& path);

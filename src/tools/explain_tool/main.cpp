@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "command_line/help.h"
+#include "tools/common/files.h"
 #include "tools/common/layout.h"
 #include "tools/common/names.h"
 #include "tools/common/sizes.h"
@@ -222,5 +223,5 @@ int main(int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? 0 : 2;
   }
-  return explain(std::move(options));
+  return tools::finish(explain(std::move(options)));
 }

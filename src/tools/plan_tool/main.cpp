@@ -7,8 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -32,35 +30,9 @@ constexpr int kFaulty = 1;
 constexpr int kUsage = 2;
 constexpr int kFile = 3;
 
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, FileCloser>;
-
 int complain(int code, const std::string& what) {
   fmt::print(stderr, "tessera-plan: {}\n", what);
   return code;
-}
-
-std::optional<std::string> read_file(const std::string& name) {
-  const File file(std::fopen(name.c_str(), "rb"));
-  if (!file) return std::nullopt;
-  std::string text;
-  char part[1 << 16];
-  while (const size_t got = std::fread(part, 1, sizeof part, file.get())) {
-    text.append(part, got);
-    if (text.size() > kMaxPlanText) break;  // load_json() says so
-  }
-  if (std::ferror(file.get()) != 0) return std::nullopt;
-  return text;
-}
-
-// To a file, or to standard output for "-".
-bool write_file(const std::string& name, const std::string& text) {
-  if (name == "-") return std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  const File file(std::fopen(name.c_str(), "wb"));
-  return file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
-         std::fflush(file.get()) == 0;
 }
 
 const char* to_word(Reach reach) { return reach == Reach::kStaged ? "staged" : "direct"; }
@@ -91,10 +63,11 @@ int present(Plan built, bool json, const std::string& svg) {
   if (!svg.empty()) {
     const Result<std::string> picture = to_svg(plan);
     if (!picture.ok()) return complain(kUsage, picture.status().message());
-    return write_file(svg, picture.value()) ? kDone : complain(kFile, "cannot write " + svg);
+    const Status written = tools::write_file(svg, picture.value());
+    return written.ok() ? kDone : complain(kFile, written.message());
   }
-  if (write_file("-", json ? save_json(plan) : to_text(plan))) return kDone;
-  return complain(kFile, "cannot write the plan");
+  const Status written = tools::write_file("-", json ? save_json(plan) : to_text(plan));
+  return written.ok() ? kDone : complain(kFile, written.message());
 }
 
 struct ShowOptions {
@@ -169,9 +142,9 @@ int show_fused(const tools::FusedOptions& options) {
 }
 
 int verify_file(const std::string& name) {
-  const std::optional<std::string> text = read_file(name);
-  if (!text) return complain(kFile, "cannot read " + name);
-  const Result<Plan> plan = load_json(*text);
+  const Result<std::string> text = tools::read_file(name);
+  if (!text.ok()) return complain(kFile, text.status().message());
+  const Result<Plan> plan = load_json(text.value());
   if (!plan.ok()) return complain(kFaulty, fmt::format("{}: {}", name, plan.status().message()));
   const Result<VerifiedPlan> verified = verify(plan.value());
   if (!verified.ok()) {
@@ -231,11 +204,12 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
-  if (*list_command) return list();
   if (*show_command && ranks->empty() && hosts->empty())
     return complain(kUsage, "how many ranks? give --ranks or --hosts");
-  if (*show_command) return show(std::move(options));
-  if (*fused_command) return show_fused(fused);
-  if (*verify_command) return verify_file(file);
-  return kUsage;
+  const int code = *list_command     ? list()
+                   : *show_command   ? show(std::move(options))
+                   : *fused_command  ? show_fused(fused)
+                   : *verify_command ? verify_file(file)
+                                     : kUsage;
+  return tools::finish(code) == code ? code : kFile;
 }

@@ -134,6 +134,8 @@ int simulate(Options options) {
                               options.algorithm),
                   2);
     }
+    if (options.call.slice > 0 && options.call.slice < sizeof(float))
+      return fail("--slice: an element has 4 bytes", 2);
     if (algorithm->reach == Reach::kDirect && options.call.slice > 0)
       return fail("--slice: direct plans move a message in one pass", 2);
   }
@@ -222,7 +224,7 @@ int main(int argc, char** argv) {
   if (named && !collective.ok()) return fail(collective.status().message(), 2);
   if (options.list) {
     fmt::print("{}", tools::list_algorithms(named ? &collective.value() : nullptr));
-    return 0;
+    return tools::finish(0);
   }
   if (!named) return fail("which collective? --help explains, --list names them", 2);
   if (!options.sized && collective.value() != Collective::kBarrier)
@@ -232,5 +234,5 @@ int main(int argc, char** argv) {
     return fail("--trace and --svg need one simulation: --algorithm or --plan", 2);
   if (const int code = check_files(options); code != 0) return code;
   options.call.collective = collective.value();
-  return simulate(std::move(options));
+  return tools::finish(simulate(std::move(options)));
 }

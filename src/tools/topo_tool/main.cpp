@@ -130,5 +130,5 @@ int main(int argc, char** argv) {
       return s.code() == Code::kInvalidArgument ? 2 : 1;
     }
   }
-  return show(options);
+  return tools::finish(show(options));
 }

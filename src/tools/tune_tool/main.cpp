@@ -36,6 +36,7 @@ struct Options {
 };
 
 constexpr size_t kSmallest = 8;  // bytes of a message
+constexpr size_t kMostLargest = size_t{1} << 40;
 
 constexpr Collective kAll[] = {Collective::kAllReduce, Collective::kReduceScatter,
                                Collective::kAllGather, Collective::kAllToAll,
@@ -249,7 +250,8 @@ int main(int argc, char** argv) {
       ->default_str("this machine's in the user's cache folder");
   app.add_option("--largest", options.largest, "bytes of the largest message")
       ->default_str("32MiB")
-      ->transform(command_line::byte_size());
+      ->transform(command_line::byte_size())
+      ->check(CLI::Range(size_t{0}, kMostLargest).description(""));
   app.add_option("--seconds", options.seconds, "about so long")
       ->capture_default_str()
       ->check(command_line::between(1.0, 3600.0));
@@ -266,6 +268,6 @@ int main(int argc, char** argv) {
   Result<Config> config = Config::from_environment();
   if (!config.ok()) return fail(config.status());
   log::configure(config.value().debug, config.value().debug_file);
-  return options.check ? check_choices(options, config.value())
-                       : make_profile(options, config.value());
+  return tools::finish(options.check ? check_choices(options, config.value())
+                                     : make_profile(options, config.value()));
 }
