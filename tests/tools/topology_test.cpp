@@ -146,7 +146,8 @@ TEST_F(SimTool, HelpExplainsAndWrongArgumentsEndWithTwo) {
 
 TEST_F(SimTool, MistakesInFilesAreNamed) {
   const std::string call = std::string("tessera-sim all-reduce 1MiB --ranks 4 ") + kSynthetic;
-  EXPECT_THAT(run(call + " --plan " + path("none.json")).text, HasSubstr("none.json: cannot read this file: No such"));
+  EXPECT_THAT(run(call + " --plan " + path("none.json")).text,
+              HasSubstr("none.json: cannot read this file: No such"));
   const Ended plan = run(call + " --plan " + written("plan.json", "{\"format\": 3}"));
   EXPECT_EQ(plan.code, 1);
   EXPECT_THAT(plan.text, HasSubstr("plan.json: "));
