@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/file.h"
+#include "base/of_process.h"
 #include "topology/hwloc_document.h"
 #include "topology/xml_source.h"
 
@@ -13,7 +14,15 @@ namespace {
 
 std::string reason() { return std::strerror(errno); }
 
+struct XmlUse {
+  std::mutex mutex;
+};
+
 }  // namespace
+
+std::unique_lock<std::mutex> alone_with_xml() {
+  return std::unique_lock(of_process<XmlUse, &XmlUse::mutex>().mutex);
+}
 
 Result<HwlocTopology::Handle> HwlocTopology::create(const std::string& source) {
   hwloc_topology_t topology = nullptr;
@@ -40,6 +49,7 @@ Result<HwlocTopology> HwlocTopology::from_document(std::string_view bytes,
   Result<Handle> handle = create(name);
   if (!handle.ok()) return handle.status();
   hwloc_topology_t topology = handle.value().get();
+  const auto alone = alone_with_xml();
   if (text.size() >= std::numeric_limits<int>::max() ||
       hwloc_topology_set_xmlbuffer(topology, text.c_str(), static_cast<int>(text.size() + 1)) !=
           0 ||

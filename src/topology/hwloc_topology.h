@@ -15,6 +15,7 @@
 #include <hwloc.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -64,5 +65,9 @@ inline constexpr const char* kPortRate = "Port{}Rate";     // "200 Gb/sec (4X HD
 // What sysfs knows about the devices of the topology of this machine. Files that are absent or
 // unreadable are passed over. hwloc_sysfs.cpp.
 void add_sysfs_infos(hwloc_topology_t topology, const std::string& sysfs);
+
+// For as long as it is held no other thread of this library is inside hwloc's XML functions: libxml2
+// makes its tables at first use, without a lock.
+std::unique_lock<std::mutex> alone_with_xml();
 
 }  // namespace tessera::topology

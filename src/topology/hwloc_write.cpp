@@ -9,6 +9,7 @@ Result<std::string> write_hwloc_xml(const HwlocTopology& topology) {
   char* buffer = nullptr;
   int size = 0;
   constexpr unsigned long kNewestSchema = 0;
+  const auto alone = alone_with_xml();
   if (hwloc_topology_export_xmlbuffer(topology.get(), &buffer, &size, kNewestSchema) != 0)
     return Status::error(Code::kSystem, "{}: hwloc cannot write it: {}", topology.source(),
                          std::strerror(errno));
