@@ -9,18 +9,12 @@
  *
  *   attention_projection [ranks]      default 2; must divide 8 heads */
 #include <math.h>
-#include <pthread.h>
 #include <tessera/fused.h>
 
 #include "check.h"
+#include "ranks.h"
 
 enum { kTokens = 136, kHeads = 8, kDim = 16, kModel = 120, kTileRows = 16, kTileCols = 40 };
-
-typedef struct {
-  ncclComm_t comm;
-  int rank, ranks;
-  int wrong; /* elements that differ from what they should be */
-} Worker;
 
 enum { kQ, kK, kV, kW };
 
@@ -145,20 +139,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: %s [ranks], which divide %d heads\n", argv[0], (int)kHeads);
     return 2;
   }
-  ncclComm_t comms[kHeads];
-  CHECK(ncclCommInitAll(comms, ranks, NULL));
-  pthread_t threads[kHeads];
-  Worker workers[kHeads];
-  for (int r = 0; r < ranks; ++r) {
-    workers[r] = (Worker){.comm = comms[r], .rank = r, .ranks = ranks, .wrong = 0};
-    if (pthread_create(&threads[r], NULL, work, &workers[r]) != 0) return 1;
-  }
-  int wrong = 0;
-  for (int r = 0; r < ranks; ++r) {
-    pthread_join(threads[r], NULL);
-    wrong += workers[r].wrong;
-  }
-  for (int r = 0; r < ranks; ++r) CHECK(ncclCommDestroy(comms[r]));
+  const int wrong = run_ranks(ranks, work);
   printf(
       "%d ranks, %d heads, %d tokens: attention and projection, reduce-scatter and all-reduce: "
       "%s\n",

@@ -4,18 +4,12 @@
  * the communication needs: finished tiles travel and are added while later ones are made.
  *
  *   user_gemm [ranks]      default 2 */
-#include <pthread.h>
 #include <tessera/fused.h>
 
 #include "check.h"
+#include "ranks.h"
 
-enum { kM = 192, kN = 160, kK = 96, kTile = 32, kMaxRanks = 16 };
-
-typedef struct {
-  ncclComm_t comm;
-  int rank, ranks;
-  int wrong; /* elements that differ from what they should be */
-} Worker;
+enum { kM = 192, kN = 160, kK = 96, kTile = 32 };
 
 /* c := a b for one tile. */
 static void multiply(const float* a, const float* b, float* c, int64_t ldc, int rows, int cols) {
@@ -76,20 +70,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: %s [ranks], 1 to %d\n", argv[0], (int)kMaxRanks);
     return 2;
   }
-  ncclComm_t comms[kMaxRanks];
-  CHECK(ncclCommInitAll(comms, ranks, NULL));
-  pthread_t threads[kMaxRanks];
-  Worker workers[kMaxRanks];
-  for (int r = 0; r < ranks; ++r) {
-    workers[r] = (Worker){.comm = comms[r], .rank = r, .ranks = ranks, .wrong = 0};
-    if (pthread_create(&threads[r], NULL, work, &workers[r]) != 0) return 1;
-  }
-  int wrong = 0;
-  for (int r = 0; r < ranks; ++r) {
-    pthread_join(threads[r], NULL);
-    wrong += workers[r].wrong;
-  }
-  for (int r = 0; r < ranks; ++r) CHECK(ncclCommDestroy(comms[r]));
+  const int wrong = run_ranks(ranks, work);
   printf("%d ranks, %d x %d product and its sum, three times: %s\n", ranks, (int)kM, (int)kN,
          wrong == 0 ? "correct" : "WRONG");
   return wrong != 0;

@@ -239,10 +239,10 @@ constexpr Setting kSettings[] = {
 };
 
 // Adds the lines of a file; what is set already stays. `required`: the user named this file.
-Status read_file(const std::string& path, bool required, Values& values) {
+Status add_settings(const std::string& path, bool required, Values& values) {
   constexpr size_t kMostBytes = 1 << 20;
   if (!required && ::access(path.c_str(), F_OK) != 0) return {};
-  const Result<std::string> text = tessera::read_file(path, kMostBytes);
+  const Result<std::string> text = read_file(path, kMostBytes);
   if (!text.ok()) {
     return Status::error(Code::kInvalidUsage, "{}{}", required ? "NCCL_CONF_FILE=" : "",
                          text.status().message());
@@ -271,11 +271,11 @@ Result<Values> read_sources() {
   const char* home = std::getenv("HOME");
   Status status;
   if (named != nullptr && *named != '\0') {
-    status = read_file(named, true, values);
+    status = add_settings(named, true, values);
   } else if (home != nullptr) {
-    status = read_file(std::string(home) + "/.nccl.conf", false, values);
+    status = add_settings(std::string(home) + "/.nccl.conf", false, values);
   }
-  if (status.ok()) status = read_file("/etc/nccl.conf", false, values);
+  if (status.ok()) status = add_settings("/etc/nccl.conf", false, values);
   if (!status.ok()) return status;
   return values;
 }

@@ -100,7 +100,7 @@ Status SetupExchange::take(int peer, const SetupOccasion& occasion, void* to, si
                            Deadline deadline) {
   SetupBox& box = core_.view.pair(core_.rank, peer).setup;
   for (;;) {
-    pass_over_revoked();
+    pass_over_revoked(peer);
     const uint64_t number = taken_[peer] + 1;
     if (Status s = await(box.posted.counter, number, peer, occasion.call, deadline); !s.ok())
       return s;
@@ -145,12 +145,9 @@ void SetupExchange::revoke() {
 }
 
 // Else two ranks that both have revoked a message would wait for each other's box for ever.
-void SetupExchange::pass_over_revoked() {
-  for (int peer = 0; peer < core_.ranks; ++peer) {
-    if (peer == core_.rank) continue;
-    const SetupBox& box = core_.view.pair(core_.rank, peer).setup;
-    if (box.revoked.counter.reached(taken_[peer] + 1)) acknowledge(peer);
-  }
+void SetupExchange::pass_over_revoked(int peer) {
+  const SetupBox& box = core_.view.pair(core_.rank, peer).setup;
+  if (box.revoked.counter.reached(taken_[peer] + 1)) acknowledge(peer);
 }
 
 // A peer may have left because of another's death, which this rank has not seen yet.
@@ -178,7 +175,9 @@ Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, S
     pause();
   }
   while (!counter.reached(target)) {
-    pass_over_revoked();
+    for (int other = 0; other < core_.ranks; ++other) {
+      if (other != core_.rank) pass_over_revoked(other);
+    }
     if (idle.next() == Idle::Action::kYield) {
       yield_outside(own);
       if (core_.progress()) idle.reset();

@@ -58,7 +58,7 @@ class SetupExchange {
   Status exchange(std::span<const int> members, const SetupOccasion& occasion, const void* mine,
                   void* all, size_t bytes, Deadline deadline);
   void revoke();
-  void pass_over_revoked();
+  void pass_over_revoked(int peer);
   void acknowledge(int peer);
   Status gone(int peer, bool dead, SetupCall call);
   Status await(const Counter& counter, uint64_t target, int peer, SetupCall call,

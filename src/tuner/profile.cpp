@@ -203,7 +203,7 @@ std::string profile_path(const std::string& cache_home) {
 std::string digest(const Profile* profile) {
   if (profile == nullptr) return "none";
   Hash hash;
-  hash.text(to_json(*profile).c_str());
+  hash.text(to_json(*profile));
   for (const Sample& sample : profile->samples)
     hash.bytes(&sample.microseconds, sizeof sample.microseconds);
   return fmt::format("{:016x}", hash.value());

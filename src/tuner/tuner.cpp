@@ -107,9 +107,9 @@ std::optional<Candidate> Tuner::best(Collective collective, size_t block_bytes, 
   if (!best) return best;
   const Candidate ruled = eager ? eager_default(collective, site_)
                                 : bulk_default({collective, block_bytes, access, true}, site_);
-  const Estimate by_rule = estimator_.estimate(ruled, block_bytes);
-  const bool as_good = (by_rule.source == Source::kModel) == (least.source == Source::kModel) &&
-                       kWorthLeavingTheRule * by_rule.microseconds < least.microseconds;
+  const Estimate rules = estimator_.estimate(ruled, block_bytes);
+  const bool as_good = (rules.source == Source::kModel) == (least.source == Source::kModel) &&
+                       kWorthLeavingTheRule * rules.microseconds < least.microseconds;
   return as_good && reaches(ruled, access) && excluded(ruled).empty() ? ruled : best;
 }
 

@@ -62,16 +62,13 @@ bool Engine::progress() {
   }
   // A read in vain holds the socket's lock, for which what arrives has to wait; asking does not.
   const bool unasked = alive_.size() <= kReadUnasked && !in_vain_;
+  bool served = false;
   if (unasked) {
-    bool read = false;
-    for (Link* link : alive_) receive(*link, read);
-    in_vain_ = !read;
-    moved |= read;
+    for (Link* link : alive_) receive(*link, served);
   }
-  if (!unasked || links_.any_blocked()) {
-    if (serve_ready(!unasked)) moved = true;
-    if (!unasked && moved) in_vain_ = false;
-  }
+  if ((!unasked || links_.any_blocked()) && serve_ready(!unasked)) served = true;
+  in_vain_ = !served;
+  if (served) moved = true;
   end_failed();
   if (acknowledge()) links_.flush();
   if (!moved || ++busy_calls_ % kLookWhenBusy == 0) look_for_silence();

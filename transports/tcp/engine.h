@@ -53,7 +53,7 @@ class Engine final : public PortEngine {
   std::vector<TcpPort*> acknowledging_;          // ports over several rails
   std::vector<Link*> alive_;
   bool some_died_ = false;
-  bool in_vain_ = false;  // the last read without asking found nothing
+  bool in_vain_ = false;  // the last progress() found nothing to read
   uint32_t busy_calls_ = 0;
   std::chrono::steady_clock::time_point next_look_;
 };

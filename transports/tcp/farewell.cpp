@@ -15,7 +15,7 @@
 namespace tessera::tcp {
 namespace {
 
-constexpr std::chrono::milliseconds kNap{1};
+constexpr std::chrono::milliseconds kNap{1};  // nothing wakes for an acknowledgement
 
 void drop_unread(int fd) {
   std::byte unread[16384];

@@ -125,6 +125,8 @@ int check_files(const Options& options) {
 }
 
 int simulate(Options options) {
+  if (options.call.slice > 0 && options.call.slice < sizeof(float))
+    return fail("--slice: an element has 4 bytes", 2);
   const Collective collective = options.call.collective;
   const Algorithm* algorithm = nullptr;
   if (!options.algorithm.empty()) {
@@ -134,8 +136,6 @@ int simulate(Options options) {
                               options.algorithm),
                   2);
     }
-    if (options.call.slice > 0 && options.call.slice < sizeof(float))
-      return fail("--slice: an element has 4 bytes", 2);
     if (algorithm->reach == Reach::kDirect && options.call.slice > 0)
       return fail("--slice: direct plans move a message in one pass", 2);
   }
