@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/keyed_hash.h"
 #include "base/log.h"
+#include "topology/describe.h"
 #include "topology/graph_of.h"
 #include "topology/hwloc_read.h"
 #include "topology/nccl_xml.h"
@@ -76,7 +77,7 @@ Status TopologyFiles::read_topology(const std::string& path) {
   Result<std::string> text = read_file(path, topology::kMostXmlBytes);
   if (!text.ok()) return text.status();
   const uint64_t hash = short_hash(text.value());
-  Result<topology::Machine> machine = topology::parse_nccl_xml(std::move(text).value(), path);
+  Result<topology::Machine> machine = topology::parse_machine(std::move(text).value(), path);
   if (!machine.ok()) return machine.status();
   for (const topology::Warning& warning : machine->warnings)
     log::info(-1, "{}:{}: {}", path, warning.line, warning.text);

@@ -11,17 +11,26 @@ namespace {
 
 using nlohmann::json;
 
+enum class Kind : uint8_t { kTime, kBandwidth, kLimit };  // kLimit: a bandwidth, or 0: none
+
 struct Field {
   const char* name;
   double RankCost::*value;
-  bool positive;
+  Kind kind;
 };
 
+// Beyond these no machine is meant, and sums of times would lose what they are made of.
+constexpr double kMostMicroseconds = 1e9, kLeastGbs = 1e-6, kMostGbs = 1e6;
+
 constexpr Field kFields[] = {
-    {"launch_us", &RankCost::launch_us, false},  {"step_us", &RankCost::step_us, false},
-    {"signal_us", &RankCost::signal_us, false},  {"copy_gbs", &RankCost::copy_gbs, true},
-    {"reduce_gbs", &RankCost::reduce_gbs, true}, {"lane_gbs", &RankCost::lane_gbs, false},
-    {"switch_us", &RankCost::switch_us, false},  {"tile_us", &RankCost::tile_us, false},
+    {"launch_us", &RankCost::launch_us, Kind::kTime},
+    {"step_us", &RankCost::step_us, Kind::kTime},
+    {"signal_us", &RankCost::signal_us, Kind::kTime},
+    {"copy_gbs", &RankCost::copy_gbs, Kind::kBandwidth},
+    {"reduce_gbs", &RankCost::reduce_gbs, Kind::kBandwidth},
+    {"lane_gbs", &RankCost::lane_gbs, Kind::kLimit},
+    {"switch_us", &RankCost::switch_us, Kind::kTime},
+    {"tile_us", &RankCost::tile_us, Kind::kTime},
 };
 constexpr const char* kOverlapped = "overlapped";
 
@@ -64,9 +73,12 @@ Status load_rank(const std::string& place, const json& tree, RankCost& cost) {
 std::string fault_of(const std::string& place, const RankCost& cost) {
   for (const Field& field : kFields) {
     const double value = cost.*field.value;
-    if (!std::isfinite(value) || value < 0)
-      return fmt::format("{}.{} is {}: no time and no bandwidth", place, field.name, value);
-    if (field.positive && value == 0) return fmt::format("{}.{} is 0", place, field.name);
+    const bool time = field.kind == Kind::kTime;
+    if (field.kind == Kind::kLimit && value == 0) continue;
+    const double least = time ? 0 : kLeastGbs, most = time ? kMostMicroseconds : kMostGbs;
+    if (!(value >= least && value <= most))
+      return fmt::format("{}.{} is {}, not {} to {} {}", place, field.name, value, least, most,
+                         time ? "microseconds" : "GB/s");
   }
   return "";
 }

@@ -32,6 +32,8 @@ std::string root_of(const std::string& text) {
   return {};
 }
 
+bool is_of_hwloc(const std::string& text) { return root_of(text) == "topology"; }
+
 Result<Described> by_hwloc(Result<HwlocTopology> topology) {
   if (!topology.ok()) return topology.status();
   Described described;
@@ -53,10 +55,17 @@ Result<Described> describe_machine(const std::string& from) {
     return by_hwloc(HwlocTopology::synthetic(from));
   Result<std::string> text = read_file(from, kMostXmlBytes);
   if (!text.ok()) return text.status();
-  if (root_of(text.value()) == "topology") return by_hwloc(HwlocTopology::from_file(from));
-  Result<Machine> machine = read_nccl_xml(from);
+  if (is_of_hwloc(text.value())) return by_hwloc(HwlocTopology::from_document(text.value(), from));
+  Result<Machine> machine = parse_nccl_xml(std::move(text).value(), from);
   if (!machine.ok()) return machine.status();
   return Described{std::move(machine).value(), false, {}};
+}
+
+Result<Machine> parse_machine(std::string text, const std::string& name) {
+  if (!is_of_hwloc(text)) return parse_nccl_xml(std::move(text), name);
+  Result<HwlocTopology> topology = HwlocTopology::from_document(text, name);
+  if (!topology.ok()) return topology.status();
+  return machine_of(topology.value());
 }
 
 Result<std::vector<int>> place_ranks(const Graph& graph, int ranks) {

@@ -22,6 +22,9 @@ struct Described {
 // for this machine.
 Result<Described> describe_machine(const std::string& from);
 
+// The machine of an XML text of any of those kinds; `name` stands for its file in messages.
+Result<Machine> parse_machine(std::string text, const std::string& name);
+
 // Nodes of `ranks` ranks: those that the description states, else GPUs, else cores, else NUMA
 // nodes, host by host, and from the start again where there are fewer; 0: one each. Error: the
 // graph has none of them.

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "plan/json_tree.h"
 
 namespace tessera {
@@ -219,6 +220,9 @@ Result<std::shared_ptr<const Profile>> find_profile(const Config& config) {
   }
   Result<Profile> profile = load_profile(path);
   if (!profile.ok()) return profile.status();
+  if (profile->machine != machine_fingerprint())
+    log::warn(-1, "profile {} was measured on another machine ({}): its times may mislead", path,
+              profile->about);
   return std::make_shared<const Profile>(std::move(profile).value());
 }
 

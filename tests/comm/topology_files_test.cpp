@@ -13,6 +13,8 @@
 
 #include "base/fd.h"
 #include "comm/ranks.h"
+#include "topology/hwloc_topology.h"
+#include "topology/hwloc_write.h"
 #include "topology/nccl_xml.h"
 
 namespace tessera {
@@ -109,6 +111,23 @@ TEST_F(TopologyFilesTest, TheMachineOfTheFileIsDumpedByTheRankAskedFor) {
   Result<topology::Machine> dumped = topology::read_nccl_xml(path("dump1.xml"));
   ASSERT_TRUE(dumped.ok()) << dumped.status().message();
   EXPECT_EQ(difference(dumped.value(), topology::read_nccl_xml(file).value()), "");
+}
+
+TEST_F(TopologyFilesTest, TheFileMayBeHwlocs) {
+  const Result<topology::HwlocTopology> synthetic =
+      topology::HwlocTopology::synthetic("pack:2 numa:1 core:3 pu:1");
+  ASSERT_TRUE(synthetic.ok());
+  const Result<std::string> text = topology::write_hwloc_xml(synthetic.value());
+  ASSERT_TRUE(text.ok());
+  const std::string file = write("hwloc.xml", text.value());
+  for (const Status& end : create(2, [&](int, Config& config) {
+         config.topology_file = file;
+         config.topology_dump = path("dump.xml");
+       }))
+    EXPECT_TRUE(end.ok()) << end.message();
+  Result<topology::Machine> dumped = topology::read_nccl_xml(path("dump.xml"));
+  ASSERT_TRUE(dumped.ok()) << dumped.status().message();
+  EXPECT_EQ(dumped->cpus.size(), 2U);
 }
 
 TEST_F(TopologyFilesTest, WithoutAFileThisMachineIsDumped) {

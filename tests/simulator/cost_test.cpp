@@ -40,9 +40,14 @@ TEST(Cost, ErrorsNameThePlace) {
   EXPECT_EQ(load_error(R"(, "host": {"overlapped": 1})"),
             "cost file: host.overlapped is not true or false");
   EXPECT_EQ(load_error(R"(, "host": 3)"), "cost file: host is not an object");
-  EXPECT_EQ(load_error(R"(, "host": {"copy_gbs": 0})"), "cost file: host.copy_gbs is 0");
+  EXPECT_EQ(load_error(R"(, "host": {"copy_gbs": 0})"),
+            "cost file: host.copy_gbs is 0, not 1e-06 to 1000000 GB/s");
+  EXPECT_EQ(load_error(R"(, "host": {"reduce_gbs": 1e-300})"),
+            "cost file: host.reduce_gbs is 1e-300, not 1e-06 to 1000000 GB/s");
+  EXPECT_EQ(load_error(R"(, "gpu": {"launch_us": 1e308})"),
+            "cost file: gpu.launch_us is 1e+308, not 0 to 1000000000 microseconds");
   EXPECT_EQ(load_error(R"(, "gpu": {"step_us": -1})"),
-            "cost file: gpu.step_us is -1: no time and no bandwidth");
+            "cost file: gpu.step_us is -1, not 0 to 1000000000 microseconds");
   EXPECT_EQ(load_error(R"(, "gpu": {"step_us": 1, "step_us": 2})"),
             "cost file: gpu.step_us: the field occurs twice");
   EXPECT_EQ(load_cost("[]").status().message(), "cost file: the text is not an object");

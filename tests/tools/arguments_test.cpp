@@ -120,6 +120,25 @@ TEST_F(Arguments, FilesThatCannotBeWrittenAreToldBeforeTheWork) {
   EXPECT_EQ(text_of("mine.svg"), "mine");
 }
 
+TEST_F(Arguments, TwoOutputsDoNotShareAFile) {
+  const std::string both = path("both.svg");
+  const Ended sim = run(std::string("tessera-sim all-reduce 8 --algorithm ring ") + kMachine +
+                        " --trace " + both + " --svg " + path("./both.svg"));
+  EXPECT_EQ(sim.code, 2) << sim.text;
+  EXPECT_THAT(sim.text, HasSubstr("--trace and --svg name the same file"));
+  EXPECT_FALSE(std::filesystem::exists(both));
+  const Ended topo =
+      run(std::string("tessera-topo ") + kMachine + " --dot " + both + " --write-nccl " + both);
+  EXPECT_EQ(topo.code, 2) << topo.text;
+  EXPECT_THAT(topo.text, HasSubstr("--dot and --write-nccl name the same file"));
+}
+
+TEST_F(Arguments, LessThanAnElementIsAnElement) {
+  const std::string args = " all-reduce 2 --ranks 4 ";
+  EXPECT_THAT(run("tessera-sim" + args + kMachine).text, HasSubstr("blocks of 4 bytes"));
+  EXPECT_THAT(run("tessera-explain" + args).text, HasSubstr("blocks of 4 bytes"));
+}
+
 TEST_F(Arguments, APictureIsNotWrittenUnderAnotherKindOfPicturesName) {
   for (const std::string& command :
        {std::string("tessera-sim allreduce 64KiB --algorithm ring ") + kMachine,

@@ -110,6 +110,22 @@ TEST(Profile, BadTextsAreRefusedWithThePlace) {
   EXPECT_THAT(refusal("  ]\n}", "  ]"), HasSubstr("file.json"));
 }
 
+TEST(Profile, OneOfAnotherMachineIsUsedWithAWarning) {
+  const std::string file = ::testing::TempDir() + "/other_profile.json";
+  Config config;
+  config.profile = file;
+  const auto found = [&](const std::string& machine) {
+    Profile profile = some_profile();
+    profile.machine = machine;
+    EXPECT_TRUE(save_profile(profile, file).ok());
+    ::testing::internal::CaptureStderr();
+    EXPECT_TRUE(find_profile(config).ok());
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(found("0123456789abcdef"), HasSubstr("measured on another machine"));
+  EXPECT_EQ(found(machine_fingerprint()), "");
+}
+
 TEST(Profile, AFileThatWasNamedMustBeThere) {
   Config config;
   config.profile = "/nonexistent/profile.json";

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "base/fd.h"
 #include "base/file.h"
@@ -67,6 +68,14 @@ int finish(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   fmt::print(stderr, "standard output cannot be written\n");
   return code != 0 ? code : 1;
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  if (a.empty() || b.empty()) return false;
+  std::error_code error;
+  const fs::path real_a = fs::weakly_canonical(a, error), real_b = fs::weakly_canonical(b, error);
+  return real_a == real_b && !fs::is_character_file(real_a, error);
 }
 
 Status check_svg(const std::string& path) {

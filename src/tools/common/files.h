@@ -18,6 +18,9 @@ Status check_writable(const std::string& path);
 // The same for an SVG picture, whose name must not end like another picture's: "a.png".
 Status check_svg(const std::string& path);
 
+// Whether two names lead to one file, there or not; false if one is empty or a device.
+bool same_file(const std::string& a, const std::string& b);
+
 // What main() returns: `code`, or 1 if what was printed could not be written.
 int finish(int code);
 

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "tuner/candidate.h"
+
 namespace tessera::tools {
 
 size_t message_bytes(Collective collective, int ranks, size_t block_bytes) {
@@ -15,6 +19,11 @@ size_t message_bytes(Collective collective, int ranks, size_t block_bytes) {
     default:
       return block_bytes;
   }
+}
+
+size_t block_bytes(Collective collective, int ranks, size_t asked) {
+  if (collective == Collective::kBarrier || asked == 0) return 0;
+  return std::max(block_of(collective, ranks, asked), sizeof(float));
 }
 
 std::string rounding_note(Collective collective, int ranks, size_t asked, size_t block_bytes) {

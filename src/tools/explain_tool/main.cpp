@@ -18,6 +18,7 @@
 #include "tools/common/files.h"
 #include "tools/common/layout.h"
 #include "tools/common/names.h"
+#include "tools/common/progress.h"
 #include "tools/common/sizes.h"
 #include "tuner/rules.h"
 #include "tuner/tuner.h"
@@ -69,7 +70,10 @@ std::vector<Row> rows(Tuner& tuner, Collective collective, size_t block, Access 
                       const Candidate& chosen) {
   std::vector<Row> all;
   const size_t cap = low_latency_cap(collective, tuner.site());
-  for (const Candidate& candidate : listed(tuner, collective, block)) {
+  const std::vector<Candidate> asked = listed(tuner, collective, block);
+  tools::Progress progress;
+  for (const Candidate& candidate : asked) {
+    progress.show("estimating {} of {}: {}", all.size() + 1, asked.size(), describe(candidate));
     Row row{candidate, tuner.estimator().estimate(candidate, block), {}};
     if (const std::string wish = tuner.excluded(candidate); !wish.empty())
       row.why_not = "excluded by " + wish;
@@ -173,8 +177,8 @@ int explain(Options options) {
   const Site site = site_of(options, std::move(layout).value());
   Result<Tuner> tuner = Tuner::create(site, config.value(), profile.value());
   if (!tuner.ok()) return fail(tuner.status().message());
-  const size_t block =
-      std::max<size_t>(block_of(collective.value(), options.ranks, options.message), 4);
+  const size_t block = std::max(
+      tools::block_bytes(collective.value(), options.ranks, options.message), sizeof(float));
   const Access access = site.hosts > 1  ? Access::kNone
                         : options.plain ? Access::kSingleCopy
                                         : Access::kMapped;

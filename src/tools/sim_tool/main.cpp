@@ -116,6 +116,8 @@ Status check_root(const Options& options, int ranks) {
 
 // The files that are asked for can be written.
 int check_files(const Options& options) {
+  if (!options.trace.empty() && tools::same_file(options.trace, options.svg))
+    return fail("--trace and --svg name the same file", 2);
   if (!options.trace.empty()) {
     if (const Status s = tools::check_writable(options.trace); !s.ok()) return fail(s);
   }

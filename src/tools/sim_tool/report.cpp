@@ -54,7 +54,7 @@ std::string busy_text(const topology::Graph& graph, const Busy& busy) {
 
 std::string heading(const Site& site, const Call& call) {
   if (call.collective == Collective::kBarrier) return fmt::format("barrier, {}\n", site.about);
-  const size_t block = block_bytes(call, site.ranks());
+  const size_t block = block_bytes(call.collective, site.ranks(), call.bytes);
   return fmt::format("{} of {} bytes, {}: blocks of {} bytes\n{}", to_string(call.collective),
                      call.bytes, site.about, block,
                      rounding_note(call.collective, site.ranks(), call.bytes, block));
@@ -66,7 +66,8 @@ const char* to_word(Reach reach) { return reach == Reach::kStaged ? "staged" : "
 
 Bandwidth bandwidth_of(const Call& call, int ranks, double us) {
   if (us <= 0) return {};
-  const size_t bytes = message_bytes(call.collective, ranks, block_bytes(call, ranks));
+  const size_t bytes =
+      message_bytes(call.collective, ranks, block_bytes(call.collective, ranks, call.bytes));
   const double algorithm = static_cast<double>(bytes) / us / 1000;
   return {algorithm, algorithm * bus_factor(call.collective, ranks)};
 }

@@ -1,17 +1,16 @@
 #include "tools/sim_tool/run.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
 #include "plan/json.h"
 #include "plan/verifier.h"
 #include "tools/common/files.h"
+#include "tools/common/progress.h"
+#include "tools/common/sizes.h"
 #include "topology/describe.h"
 #include "topology/graph_of.h"
 #include "tuner/candidate.h"
@@ -47,31 +46,6 @@ double parts_in(const Algorithm& algorithm, const Call& call, const Site& site, 
   return static_cast<double>(parts) * (source->compact() ? ranks : 1);
 }
 
-// One line of the terminal, rewritten, once a simulation takes long enough to be wondered at. It is
-// gone when the simulation is.
-class Progress {
- public:
-  Progress(const std::string& what, uint64_t steps) : what_(what), steps_(steps) {}
-  ~Progress() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-  }
-  void operator()(uint64_t done) {
-    if (!terminal_ || Clock::now() - begin_ < std::chrono::seconds(1)) return;
-    const double percent = 100.0 * static_cast<double>(done) / static_cast<double>(steps_);
-    fmt::print(stderr, "\r\033[Ksimulating {}: {} steps, {:.0f} %", what_, steps_, percent);
-    std::fflush(stderr);
-    shown_ = true;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  const std::string what_;
-  const uint64_t steps_;
-  const Clock::time_point begin_ = Clock::now();
-  const bool terminal_ = isatty(STDERR_FILENO) != 0;
-  bool shown_ = false;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int ranks) {
@@ -93,18 +67,14 @@ Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int 
   return site;
 }
 
-size_t block_bytes(const Call& call, int ranks) {
-  return call.collective == Collective::kBarrier ? 0 : block_of(call.collective, ranks, call.bytes);
-}
-
 simulator::Message message_of(const Call& call, int ranks, Reach reach) {
   const size_t slice = reach == Reach::kDirect ? 0 : call.slice / kElementBytes;
-  return {block_bytes(call, ranks) / kElementBytes, kElementBytes, slice};
+  return {block_bytes(call.collective, ranks, call.bytes) / kElementBytes, kElementBytes, slice};
 }
 
 int chunks_of(const Call& call, int ranks) {
   if (call.chunks > 0) return call.chunks;
-  const size_t block = block_bytes(call, ranks);
+  const size_t block = block_bytes(call.collective, ranks, call.bytes);
   const size_t moved = call.slice == 0 ? block : std::min(block, call.slice);
   return static_cast<int>(std::clamp<size_t>(moved / kChunkBytes, 1, kMostChunks));
 }
@@ -169,8 +139,11 @@ Result<simulator::Outcome> run(const Site& site, const simulator::Source& source
   simulator::SimulateOptions options;
   options.trace = trace;
   options.critical_path = steps <= kMostRecorded;
-  Progress progress(fmt::format("{} over {}", source.name(), site.about), steps);
-  options.progress = [&](uint64_t done) { progress(done); };
+  Progress progress;
+  options.progress = [&](uint64_t done) {
+    progress.show("simulating {} over {}: {} steps, {:.0f} %", source.name(), site.about, steps,
+                  100.0 * static_cast<double>(done) / static_cast<double>(steps));
+  };
   return simulator::simulate(source, *site.routes, message, cost, options);
 }
 

@@ -39,7 +39,6 @@ struct Call {
   size_t slice = 0;  // bytes of a block that one pass moves; 0: all
 };
 
-size_t block_bytes(const Call& call, int ranks);
 simulator::Message message_of(const Call& call, int ranks, Reach reach);
 int chunks_of(const Call& call, int ranks);
 

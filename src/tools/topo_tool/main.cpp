@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "command_line/help.h"
 #include "plan/limits.h"
@@ -58,6 +59,24 @@ Status write_files(const Options& options, const topology::Described& described,
     if (Status s = tools::write_file(options.dot, dot); !s.ok()) return s;
   }
   return options.svg.empty() ? Status() : tools::draw_svg(dot, options.svg);
+}
+
+// Every output is a file of its own.
+Status check_outputs(const Options& options) {
+  const std::pair<const char*, const std::string&> outputs[] = {{"--svg", options.svg},
+                                                                {"--dot", options.dot},
+                                                                {"--write-nccl", options.nccl},
+                                                                {"--write-hwloc", options.hwloc},
+                                                                {"--write-graph", options.graphs}};
+  for (const auto& [name, file] : outputs) {
+    for (const auto& [other_name, other] : outputs) {
+      if (&file == &other) break;
+      if (tools::same_file(file, other))
+        return Status::error(Code::kInvalidArgument, "{} and {} name the same file", other_name,
+                             name);
+    }
+  }
+  return options.svg.empty() ? Status() : tools::check_svg(options.svg);
 }
 
 int show(const Options& options) {
@@ -124,11 +143,9 @@ int main(int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? 0 : 2;
   }
-  if (!options.svg.empty()) {
-    if (const Status s = tools::check_svg(options.svg); !s.ok()) {
-      fail(s);
-      return s.code() == Code::kInvalidArgument ? 2 : 1;
-    }
+  if (const Status s = check_outputs(options); !s.ok()) {
+    fail(s);
+    return s.code() == Code::kInvalidArgument ? 2 : 1;
   }
   return tools::finish(show(options));
 }

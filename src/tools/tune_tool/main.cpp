@@ -17,6 +17,7 @@
 #include "command_line/help.h"
 #include "tools/common/files.h"
 #include "tools/common/names.h"
+#include "tools/common/progress.h"
 #include "tools/tune_tool/check.h"
 #include "tools/tune_tool/measure.h"
 #include "tuner/profile.h"
@@ -66,26 +67,6 @@ std::vector<size_t> blocks(Collective collective, int ranks, size_t largest) {
   }
   return result;
 }
-
-// A line that is written over and over, on a terminal.
-class Meter {
- public:
-  Meter(const char* what, size_t parts) : what_(what), parts_(parts) {}
-  ~Meter() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-  }
-  void show(size_t part, double share, const std::string& about) {
-    if (isatty(STDERR_FILENO) == 0) return;
-    const double done = (static_cast<double>(part) + share) / static_cast<double>(parts_);
-    fmt::print(stderr, "\r\033[K{}: {:3.0f} %  {}", what_, done * 100, about);
-    shown_ = true;
-  }
-
- private:
-  const char* what_;
-  size_t parts_;
-  bool shown_ = false;
-};
 
 struct Round {
   int ranks;
@@ -174,7 +155,7 @@ int make_profile(const Options& options, const Config& config) {
   // A cell takes about six batches: one to warm up, five that count. Many are left out.
   const double batch = options.seconds * 1e6 / static_cast<double>(most) / 5;
   Profile profile{machine_fingerprint(), machine_in_words(), {}};
-  Meter meter("measuring", all.size());
+  tools::Progress progress(std::chrono::milliseconds(0));
   for (size_t i = 0; i < all.size(); ++i) {
     Agenda& agenda = all[i].agenda;
     agenda.batch_us = batch;
@@ -183,7 +164,11 @@ int make_profile(const Options& options, const Config& config) {
         fmt::format("{}, {} ranks", to_string(agenda.collective), all[i].ranks);
     Result<std::vector<double>> times = Team::run(
         all[i].ranks, [&](Seat& seat) { return measure(seat, agenda); },
-        [&](double share) { meter.show(i, share, about); });
+        [&](double share) {
+          progress.show("measuring: {:3.0f} %  {}",
+                        100 * (static_cast<double>(i) + share) / static_cast<double>(all.size()),
+                        about);
+        });
     if (!times.ok()) return fail(times.status());
     const size_t columns = agenda.candidates.size();
     for (size_t cell = 0; cell < times->size(); ++cell) {
@@ -214,7 +199,7 @@ int check_choices(const Options& options, const Config& config) {
   fmt::print("# {}: {}\n", profile.value() ? "profile of" : "no profile, rules only, on",
              machine_in_words());
   Report report;
-  Meter meter("checking", all.size());
+  tools::Progress progress(std::chrono::milliseconds(0));
   for (size_t i = 0; i < all.size(); ++i) {
     Agenda& agenda = all[i].agenda;
     agenda.automatic = true;
@@ -223,7 +208,11 @@ int check_choices(const Options& options, const Config& config) {
         fmt::format("{}, {} ranks", to_string(agenda.collective), all[i].ranks);
     Result<std::vector<double>> times = Team::run(
         all[i].ranks, [&](Seat& seat) { return measure(seat, agenda); },
-        [&](double share) { meter.show(i, share, about); });
+        [&](double share) {
+          progress.show("checking: {:3.0f} %  {}",
+                        100 * (static_cast<double>(i) + share) / static_cast<double>(all.size()),
+                        about);
+        });
     if (!times.ok()) return fail(times.status());
     if (Status s = report.add(all[i].ranks, agenda, times.value(), profile.value()); !s.ok())
       return fail(s);
