@@ -13,7 +13,7 @@ cache=$(command -v ccache || true)
 flags=(-std=c++20 -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined
        -fno-sanitize-recover=undefined -I"$root/src" -I"$root/include")
 topology=$root/src/topology
-sources=("$root"/src/base/{status,format_instance}.cpp
+sources=("$root"/src/base/{file,status,format_instance}.cpp
          "$topology"/{cpu_set,graph_xml,machine,merge,merge_identity,text,xml_source}.cpp
          "$topology"/nccl_xml_*.cpp)
 for source in "$topology"/hwloc_*.cpp; do  # of documents only
@@ -50,7 +50,8 @@ done
 fuzz nccl_xml -max_len=20000 & running+=($!)
 fuzz graph_xml -max_len=20000 & running+=($!)
 # hwloc itself does not free everything of a document that it refuses half-way.
-ASAN_OPTIONS=detect_leaks=0 fuzz hwloc_xml -max_len=65536 -detect_leaks=0 & running+=($!)
+echo leak:libhwloc.so >"$out/leaks_of_hwloc"
+LSAN_OPTIONS=suppressions=$out/leaks_of_hwloc:print_suppressions=0 fuzz hwloc_xml -max_len=65536 & running+=($!)
 status=0
 for pid in "${running[@]}"; do wait "$pid" || status=1; done
 for reader in nccl_xml graph_xml hwloc_xml; do

@@ -1,10 +1,10 @@
-# Sourced by compare.sh: two hosts on this machine, and what the network between them makes possible.
+# Sourced by scripts that measure (out: a folder of theirs): two hosts on this machine, and what the network between them makes possible.
 #
 # The hosts are network namespaces, each held by a process that sleeps and gone with it. mpirun believes in them: it starts its
 # daemons by an "agent", in place of ssh, that enters the namespace of the address it is given.
 
 for tool in ip iperf3 nsenter unshare; do
-  command -v $tool > /dev/null || { echo "compare.sh: --network needs $tool (Debian: iproute2 iperf3 util-linux)" >&2; exit 1; }
+  command -v $tool > /dev/null || { echo "${0##*/}: --network needs $tool (Debian: iproute2 iperf3 util-linux)" >&2; exit 1; }
 done
 
 address=(10.7.0.1 10.7.0.2)
@@ -30,7 +30,7 @@ until_done() {
     "$@" > /dev/null 2>&1 && return
     sleep 0.1
   done
-  echo "compare.sh: --network: $* does not succeed" >&2
+  echo "${0##*/}: --network: $* does not succeed" >&2
   exit 1
 }
 

@@ -5,7 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <future>
 #include <thread>
+
+#include "fused/hosts.h"
 
 namespace perf::fused {
 namespace {
@@ -71,10 +74,13 @@ void run_rank(Rank& rank, int number, const Setup& setup, const CellOptions& opt
     go({{kProduct, product}});
     go({{kReduceScatter, scatter}});
     go({{kAllGather, gather}});
+    go({{kAllReduce, [&] { rank.all_reduce(); }}});
     go({{kProduct, product},
         {kUnfused, scatter},
         {kUnfusedSublayer, gather},
         {kUnfusedChain, [&] { rank.second_product(); }}});
+    go({{kProduct, product}, {kUnfusedAllReduce, [&] { rank.all_reduce(); }}});
+    go({{kFusedAllReduce, [&] { rank.fused_all_reduce(); }}});
     go({{kFused, fused(Without::kNothing)}, {kFusedSublayer, gather}});
     go({{kFusedChain, [&] { rank.chain(); }}});
     if (setup.operators) go({{kLibrary, [&] { rank.library(); }}});
@@ -106,26 +112,40 @@ void in_threads(int ranks, const std::function<void(int)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
+ncclUniqueId unique_id() {
+  ncclUniqueId id;
+  check(ncclGetUniqueId(&id), ncclGetLastError(nullptr));
+  return id;
+}
+
 }  // namespace
 
 Cell measure(const Setup& setup, const CellOptions& options) {
   Cell cell;
   if (options.ratio > 0) emulate(setup, options, &cell.schedule);
-  std::vector<ncclComm_t> comms(static_cast<size_t>(setup.ranks));
-  check(ncclCommInitAll(comms.data(), setup.ranks, nullptr), ncclGetLastError(nullptr));
   Rounds rounds(setup.ranks);
+  std::promise<ncclUniqueId> first;
+  const std::shared_future<ncclUniqueId> id = first.get_future().share();
   in_threads(setup.ranks, [&](int r) {
-    Rank rank(comms[static_cast<size_t>(r)], setup);
-    run_rank(rank, r, setup, options, rounds);
-    if (r != 0) return;
-    const double product_us = rounds.result(kProduct);
-    cell.scatter = rank.scatter_costs(product_us);
-    cell.library_fuses = rank.library_fuses();
-    cell.chain = rank.chain_costs(product_us);
+    enter_host(options.hosts, r, setup.ranks);
+    if (r == 0) first.set_value(unique_id());
+    ncclComm_t comm = nullptr;
+    check(ncclCommInitRank(&comm, setup.ranks, id.get(), r), ncclGetLastError(nullptr));
+    {
+      Rank rank(comm, setup);
+      run_rank(rank, r, setup, options, rounds);
+      if (r == 0) {
+        const double product_us = rounds.result(kProduct);
+        cell.scatter = rank.scatter_costs(product_us);
+        cell.library_fuses = rank.library_fuses();
+        cell.chain = rank.chain_costs(product_us);
+        cell.all_reduce = rank.all_reduce_costs(product_us);
+      }
+    }
+    check(ncclCommDestroy(comm), ncclGetLastError(nullptr));
   });
   for (size_t way = 0; way < kTimings; ++way) cell.us[way] = rounds.result(Timing(way));
   cell.schedule.g = cell.us[kProduct] / setup.ranks;
-  for (ncclComm_t comm : comms) check(ncclCommDestroy(comm), ncclGetLastError(nullptr));
   return cell;
 }
 

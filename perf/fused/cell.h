@@ -17,12 +17,15 @@ enum Timing : size_t {
   kProduct,
   kReduceScatter,
   kAllGather,
+  kAllReduce,
   kUnfused,
   kUnfusedSublayer,
   kUnfusedChain,
+  kUnfusedAllReduce,
   kFused,
   kFusedSublayer,
   kFusedChain,
+  kFusedAllReduce,
   kLibrary,
   kNoStagger,
   kNoArrival,
@@ -36,13 +39,14 @@ struct CellOptions {
   double product_us = 0;   // the product's time that the ratio is of
   double latency_us = 10;  // of the emulated links
   bool ablations = false;
+  std::vector<int> hosts;  // network namespaces that ranks live in (hosts.h); none: all on one host
 };
 
 // Microseconds; medians over repetitions of the slowest rank. 0: not run.
 struct Cell {
   std::array<double, kTimings> us{};
-  Schedule schedule;                   // from the product as it was measured in this cell
-  tsrFusedCosts_t scatter{}, chain{};  // the model's
+  Schedule schedule;  // from the product as it was measured in this cell
+  tsrFusedCosts_t scatter{}, chain{}, all_reduce{};  // the model's
   bool library_fuses = false;
 };
 

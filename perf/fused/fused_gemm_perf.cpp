@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 
 #include "command_line/help.h"
 #include "fused/table.h"
@@ -38,6 +39,7 @@ seconds each; "--products FC-2 --ratios 1" measures 7, "--gflop 0.3 --repetition
 Rows of a cell (what)
   reduce-scatter   product, then reduce-scatter; fused: both at once
   sub-layer        ... and an all-gather after it, in both cases (T3's metric)
+  all-reduce       product, then all-reduce; fused: both at once
   chain            ... and a product of what was gathered; fused: all of it at once
   library's        tsrGemmReduceScatter, which decides by itself; against the unfused pair
   no stagger, no arrival, no budget     the reduce-scatter without one of fusion's parts
@@ -83,11 +85,21 @@ Options parse(int argc, char** argv) {
       ->capture_default_str()
       ->check(between(1, 1000));
   app.add_option("--latency", o.cell.latency_us, "of emulated links, us")->capture_default_str();
+  app.add_option("--hosts", o.cell.hosts,
+                 "processes whose network namespaces ranks live in; needs --ratios 0")
+      ->delimiter(',')
+      ->default_str("none")
+      ->check(between(1, std::numeric_limits<int>::max()));
   app.add_option("--json", o.json, "writes the table to this file, too");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     std::exit(app.exit(e));
+  }
+  const bool as_they_are = o.ratios == std::vector<double>{0};
+  if (!o.cell.hosts.empty() && !as_they_are) {
+    std::fprintf(stderr, "--hosts: between hosts links are as they are: --ratios 0\n");
+    std::exit(2);
   }
   return o;
 }

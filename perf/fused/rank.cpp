@@ -96,6 +96,10 @@ void Rank::all_gather() {
   check(ncclAllGather(own_.data(), all_.data(), own_.size(), ncclFloat, comm_, nullptr));
 }
 
+void Rank::all_reduce() {
+  check(ncclAllReduce(parts_.data(), all_.data(), all_.size(), ncclFloat, ncclSum, comm_, nullptr));
+}
+
 // Without reduction on arrival, a tile that has to meet what comes in is reported when the whole
 // product is made; those of the ring's first hop, the left neighbour's rows, meet nothing.
 void Rank::produce(tsrFused_t op, const tsrTiles& tiles, Without without) {
@@ -145,6 +149,14 @@ void Rank::fused(Without without) {
   produce(scatter_, tiles, without);
   check(tsrFusedWait(scatter_));
   if (without == Without::kBudget) check(tsrFusedSetBudget(scatter_, kDefaultShare, kDefaultEvery));
+}
+
+void Rank::fused_all_reduce() {
+  tsrTiles tiles;
+  check(tsrFusedInput(sum_, parts_.data(), &tiles));
+  check(tsrFusedLaunch(sum_, parts_.data(), all_.data(), stream_));
+  produce(sum_, tiles, Without::kNothing);
+  check(tsrFusedWait(sum_));
 }
 
 void Rank::chain() {

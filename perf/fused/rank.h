@@ -44,19 +44,23 @@ class Rank {
   void product();
   void reduce_scatter();
   void all_gather();
+  void all_reduce();
   void second_product();
   void fused(Without without);
+  void fused_all_reduce();
   void chain();
   // tsrGemmReduceScatter, which decides by itself whether to fuse.
   void library();
   bool library_fuses() const;
 
-  // The model's costs of product and reduce-scatter, and of the chain, where each product takes so
-  // long.
+  // The model's costs of product and reduce-scatter, of the chain, and of product and all-reduce,
+  // where each product takes so long.
   tsrFusedCosts_t scatter_costs(double product_us) const { return costs(scatter_, product_us, 0); }
   tsrFusedCosts_t chain_costs(double product_us) const {
     return costs(sum_, product_us, product_us);
   }
+
+  tsrFusedCosts_t all_reduce_costs(double product_us) const { return costs(sum_, product_us, 0); }
 
  private:
   tsrFused_t create(tsrFusedCollective_t collective) const;

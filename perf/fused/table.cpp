@@ -12,6 +12,8 @@ namespace {
 constexpr const char* kScatter = "reduce-scatter";
 constexpr const char* kSublayer = "sub-layer";
 constexpr const char* kChain = "chain";
+constexpr const char* kAllReduced = "all-reduce";
+constexpr const char* kBalanced = "all-reduce, collective 30 to 60 %";
 
 void print_header() {
   std::printf("%-18s %-16s %2s %5s %5s %9s %9s %9s %9s %6s %9s %7s %9s %6s %9s %9s\n", "product",
@@ -28,6 +30,12 @@ void print(const Row& r) {
   std::printf(" %6s", !r.judged ? "" : r.advised ? "fuse" : "do not");
   if (r.read + r.written > 0) std::printf(" %9.0f %9.0f", r.read, r.written);
   std::printf("%s\n", r.kind == Row::Kind::kFusion && r.gain() < 1 ? "  loses" : "");
+}
+
+// Where neither product nor collective is most of the time, overlap is worth most.
+bool balanced(const Row& row) {
+  const double share = 1 - row.compute / row.unfused;
+  return row.what == kAllReduced && share >= 0.3 && share <= 0.6;
 }
 
 double geometric_mean(const std::vector<double>& values) {
@@ -69,10 +77,14 @@ std::vector<Row> rows_of(const std::string& product, const Setup& setup, double 
   Row chain = row(kChain, kUnfusedChain, kFusedChain, both, s.chain(), cell.chain.fused_us);
   chain.judged = true;
   chain.advised = cell.chain.fuse != 0;
+  Row reduced = row(kAllReduced, kUnfusedAllReduce, kFusedAllReduce, us[kAllReduce], 0,
+                    cell.all_reduce.fused_us);
+  reduced.judged = true;
+  reduced.advised = cell.all_reduce.fuse != 0;
   std::vector<Row> rows = {scatter,
                            row(kSublayer, kUnfusedSublayer, kFusedSublayer, both, s.sublayer(),
                                cell.scatter.fused_us + us[kAllGather]),
-                           chain};
+                           reduced, chain};
   if (us[kLibrary] > 0) {
     Row library = row("library's", kUnfused, kLibrary, us[kReduceScatter], 0, 0);
     library.best = std::min(us[kUnfused], us[kFused]);
@@ -102,7 +114,7 @@ void Table::summarize(const std::string& what) const {
   std::vector<double> gains, reached, models;
   size_t right = 0, judged = 0;
   for (const Row& row : rows_) {
-    if (row.what != what) continue;
+    if (what == kBalanced ? !balanced(row) : row.what != what) continue;
     gains.push_back(row.gain());
     if (row.ideal > 0) reached.push_back(row.reached());
     if (row.model > 0) models.push_back(row.model / row.fused);
@@ -123,8 +135,8 @@ void Table::summarize(const std::string& what) const {
 }
 
 void Table::summarize() const {
-  for (const char* what :
-       {kScatter, kSublayer, kChain, "library's", "no stagger", "no arrival", "no budget"})
+  for (const char* what : {kScatter, kSublayer, kAllReduced, kBalanced, kChain, "library's",
+                           "no stagger", "no arrival", "no budget"})
     summarize(what);
 }
 

@@ -39,10 +39,14 @@ std::string boot_id(const std::string& proc) {
   return digits && !zero ? text : std::string();
 }
 
+// The calling thread's: it may have entered another than its process.
 std::string namespace_of(const std::string& proc, const char* kind) {
-  struct stat info {};
-  if (::stat((proc + "/self/ns/" + kind).c_str(), &info) != 0) return {};
-  return fmt::format("{}:{}", info.st_dev, info.st_ino);
+  for (const char* self : {"thread-self", "self"}) {
+    struct stat info {};
+    if (::stat(fmt::format("{}/{}/ns/{}", proc, self, kind).c_str(), &info) == 0)
+      return fmt::format("{}:{}", info.st_dev, info.st_ino);
+  }
+  return {};
 }
 
 std::string or_drawn(const std::string& text) { return text.empty() ? drawn_once() : text; }

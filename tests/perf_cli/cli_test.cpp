@@ -108,6 +108,10 @@ TEST_F(PerfCli, TheOtherProgramsExplainDefaultsAndColumns) {
   for (const char* text : {"--products FC-2", "unfused, fused", "advice", "default: 5"})
     EXPECT_THAT(help.text, HasSubstr(text));
   EXPECT_EQ(shell(fused + "--products none-is-called-so").code, 2);
+  EXPECT_THAT(shell(fused + "--hosts 1").text, HasSubstr("--ratios 0"));
+  const Outcome nowhere = shell(fused + "--hosts 2147483647 --ratios 0 --gflop 0.001");
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_THAT(nowhere.text, HasSubstr("cannot enter /proc/2147483647/ns/net"));
   EXPECT_EQ(shell(fused + "--json " + (folder_ / "none" / "file").string()).code, 1);
 }
 

@@ -4,9 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -121,6 +124,19 @@ TEST_F(HostToken, IsSharedWithAChildAlsoWhereProcIsMasked) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+TEST_F(HostToken, OfAThreadInAnotherNetworkNamespaceDiffers) {
+  std::string inside;
+  int error = 0;
+  std::thread([&] {
+    if (::unshare(CLONE_NEWNET) == 0)
+      inside = host_token();
+    else
+      error = errno;
+  }).join();
+  if (error != 0) GTEST_SKIP() << "no network namespaces here: " << std::strerror(error);
+  EXPECT_NE(inside, host_token());
 }
 
 }  // namespace
