@@ -60,6 +60,7 @@ struct Core {
   bool one_process = false;  // all ranks in this process
   // every pair may read and write each other's memory through the kernel
   bool single_copy = false;
+  double network_bandwidth = Network{}.bandwidth;  // as Site::network, as far as this rank knows
   Site site;
   Tuning tuning;
   std::unique_ptr<Tuner> tuner;       // of collectives

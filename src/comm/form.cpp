@@ -107,6 +107,7 @@ Status share_segment(Core& core, const Liveness& liveness, Deadline deadline) {
 struct Greeting {
   uint64_t probe_address;
   uint64_t single_copy;
+  double network_bandwidth;
   cpu_set_t cores;
   Code fault;  // that the rank cannot go on, and why
   char reason[200];
@@ -184,7 +185,8 @@ Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
   static uint64_t word = cma::kProbeWord;  // written only with its own value, by peers
   std::vector<int> everyone(core.ranks);
   for (int rank = 0; rank < core.ranks; ++rank) everyone[rank] = rank;
-  Greeting mine{reinterpret_cast<uint64_t>(&word), 0, usable_cores(), Code::kOk, {}};
+  Greeting mine{
+      reinterpret_cast<uint64_t>(&word), 0, core.network_bandwidth, usable_cores(), Code::kOk, {}};
   Result<std::vector<Greeting>> all =
       exchange.all_gather(everyone, mine, SetupCall::kInit, deadline);
   if (!all.ok()) return all.status();
@@ -211,7 +213,12 @@ Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
   }
   choose_patience(core, enough, cores);
   core.site.hosts = static_cast<int>(hosts.size());
-  if (hosts.size() > 1) core.site.host_of = std::move(host_of);
+  if (hosts.size() > 1) {
+    core.site.host_of = std::move(host_of);
+    for (const Greeting& greeting : all.value())
+      core.site.network.bandwidth =
+          std::min(core.site.network.bandwidth, greeting.network_bandwidth);
+  }
   if (core.emulated) describe_emulated(*core.emulated, core.site);
   const Status tuned = make_tuners(core);  // a plugin may have refused this rank only
   if (!tuned.ok()) complain(mine, tuned);

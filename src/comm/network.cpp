@@ -3,6 +3,7 @@
 #include <strings.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <span>
@@ -64,6 +65,7 @@ Status connect_hosts(Core& core, Membership membership, Deadline deadline) {
                    core.config, engine->control(), deadline, membership.meanwhile);
   if (!tcp.ok()) return tcp.status();
   if (Status s = engine->connect(std::move(tcp).value(), names, deadline); !s.ok()) return s;
+  if (!engine->in_use()) core.network_bandwidth = network_bandwidth(core.members);
   core.ports->set_engine(std::move(engine));
   return {};
 }
@@ -103,6 +105,18 @@ std::vector<bool> elsewhere(const std::vector<Member>& members, int rank) {
   for (const Member& member : members)
     elsewhere.push_back(member.host != members[static_cast<size_t>(rank)].host);
   return elsewhere;
+}
+
+double network_bandwidth(const std::vector<Member>& members) {
+  constexpr double kBytesPerUsOfMbps = 1.0 / 8;
+  double least = Network{}.bandwidth;
+  for (const Member& member : members) {
+    uint32_t fastest = 0;
+    for (int i = 0; i < member.endpoint_count; ++i)
+      fastest = std::max(fastest, member.endpoints[i].speed_mbps);
+    if (fastest > 0) least = std::min(least, fastest * kBytesPerUsOfMbps);
+  }
+  return least;
 }
 
 size_t emulation_bytes(const Core& core) {

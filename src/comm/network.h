@@ -12,6 +12,10 @@ namespace tessera {
 // By rank: true for members on other hosts than `rank`.
 std::vector<bool> elsewhere(const std::vector<Member>& members, int rank);
 
+// Bytes per microsecond that every host carries each way: what the slowest one's fastest interface
+// does, as far as the kernels know, and no more than TCP's default.
+double network_bandwidth(const std::vector<Member>& members);
+
 // Bytes of the segment behind the arenas that emulated links need.
 size_t emulation_bytes(const Core& core);
 

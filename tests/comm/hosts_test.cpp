@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "comm/checks.h"
+#include "comm/network.h"
 
 namespace tessera::test {
 namespace {
@@ -211,6 +212,22 @@ TEST(EmulatedLinksOfOneSpeed, TakeTheTimeThatTheyAreDescribedToTake) {
     // 4 MB at 1 GB/s; how much longer it takes is the scheduler's affair
     EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(4));
   });
+}
+
+TEST(NetworkBandwidth, IsThatOfTheSlowestHostsFastestInterfaceAsFarAsItIsKnown) {
+  const double unknown = Network{}.bandwidth;
+  std::vector<Member> members(3);
+  EXPECT_EQ(network_bandwidth(members), unknown);
+  for (Member& member : members) {
+    member.endpoint_count = 2;
+    member.endpoints[0].speed_mbps = 1'000;
+    member.endpoints[1].speed_mbps = 100'000;
+  }
+  EXPECT_EQ(network_bandwidth(members), unknown);
+  members[1].endpoints[1].speed_mbps = 10'000;
+  EXPECT_EQ(network_bandwidth(members), 1'250);
+  members[2].endpoint_count = 1;
+  EXPECT_EQ(network_bandwidth(members), 125);
 }
 
 TEST(EmulatedLinksOfOneSpeed, BadDescriptionsAreErrorsOfEveryRank) {

@@ -58,6 +58,8 @@ class Engine final : public PortEngine, private Landing {
   int wait_fd() const override;
   std::chrono::nanoseconds due_in() const override { return spare_->due_in(); }
 
+  // Whether any peer is reached by RDMA, once connected.
+  bool in_use() const { return !listed_.empty(); }
   // Of this rank's registrations, for tests; null without devices.
   const Registrations* registrations() const { return registrations_.get(); }
 
