@@ -50,7 +50,7 @@ void take_back(const std::vector<Job>& jobs) {
 }
 
 // Communicators first: calls of the group cannot use them yet, and other ranks wait for them.
-Status run(Group group) {
+Status run(Group& group) {
   Status status = group.error;
   if (status.ok()) status = match_own_sends(group.calls);
   if (!status.ok()) {
@@ -67,7 +67,11 @@ Status run(Group group) {
 Status end() {
   if (Status status = check_open("ncclGroupEnd"); !status.ok()) return status;
   if (--t_depth > 0) return {};
-  return run(std::exchange(t_group, Group()));
+  Group group = std::exchange(t_group, Group());
+  Status status = run(group);
+  group.calls.clear();
+  t_group.calls.swap(group.calls);  // its memory serves the next group
+  return status;
 }
 
 Status check_sim_info(const ncclSimInfo_t* info) {

@@ -98,6 +98,29 @@ Status run_here(const std::vector<const Party*>& parties) {
   return execute(works);
 }
 
+// Whether all is on one blocking communicator and stream 0.
+bool alone(std::span<const Collected> items) {
+  const Collected& first = items.front();
+  return first.state->blocking() &&
+         std::all_of(items.begin(), items.end(), [&](const Collected& item) {
+           return item.handle == first.handle && !is_stream_handle(item.stream);
+         });
+}
+
+// Such a group, again and again: no allocation once the list is long enough.
+Status run_alone(std::span<const Collected> items) {
+  Result<CommLock> lock = CommLock::acquire(items.front().handle, "ncclGroupEnd");
+  if (!lock.ok()) return lock.status();
+  CommState& state = *lock.value();
+  if (Status status = check_usable(state, "ncclGroupEnd"); !status.ok()) return status;
+  thread_local std::vector<Work> works;
+  works.clear();
+  for (const Collected& item : items) works.push_back({state.comm.get(), item.call});
+  if (!state.ordered) return execute(works);
+  const Turn turn(&state.turns);
+  return execute(works);
+}
+
 }  // namespace
 
 Status match_own_sends(std::span<const Collected> items) {
@@ -133,6 +156,7 @@ Status match_own_sends(std::span<const Collected> items) {
 
 Status launch(std::span<const Collected> items) {
   if (items.empty()) return {};
+  if (alone(items)) return run_alone(items);
   Result<Parties> parties = sort_by_communicator(items);
   if (!parties.ok()) return parties.status();
   Result<std::vector<CommLock>> locks = lock_all(parties.value());

@@ -41,7 +41,7 @@ Batch::Queue& Batch::queue(PairRun& run) {
 void Batch::begin() {
   done_ = begun_ = false;
   next_ = 0;
-  watch_.restart();
+  watch_.reset();
   Status s = core_.health->good() ? match_self() : core_.health->status();
   if (!s.ok()) finish(s);
 }
@@ -84,8 +84,9 @@ bool Batch::advance() {
 
 void Batch::look() {
   if (done_) return;
-  watch_.beat();
-  Status s = watch_.look(moved(), [&](bool overdue) { return diagnose(overdue); });
+  if (!watch_) watch_.emplace(core_);
+  watch_->beat();
+  Status s = watch_->look(moved(), [&](bool overdue) { return diagnose(overdue); });
   if (!s.ok()) finish(s);
 }
 

@@ -6,6 +6,7 @@
 // Thread safety: one thread at a time.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -19,7 +20,7 @@ class HostCommunicator;
 
 class Batch {
  public:
-  Batch(HostCommunicator& comm, Core& core) : comm_(comm), core_(core), watch_(core) {}
+  Batch(HostCommunicator& comm, Core& core) : comm_(comm), core_(core) {}
 
   Core& core() { return core_; }
   bool open() const { return open_; }
@@ -58,7 +59,7 @@ class Batch {
 
   HostCommunicator& comm_;
   Core& core_;
-  Watch watch_;
+  std::optional<Watch> watch_;  // reads clocks: from the first sleep on
   std::vector<const Call*> collectives_, self_sends_, self_receives_;
   std::vector<Queue> queues_;  // the first used_ are in use
   size_t used_ = 0;

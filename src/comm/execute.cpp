@@ -1,6 +1,8 @@
 // Runs works in the caller's thread: the batches of all communicators named make progress together.
 #include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -80,7 +82,7 @@ Status run_collective(HostCommunicator& comm, const Call& call) {
   return status;
 }
 
-using Batches = std::vector<Batch*>;
+using Batches = std::pmr::vector<Batch*>;
 
 bool advance_all(const Batches& batches) {
   bool moved = false;
@@ -92,8 +94,10 @@ bool all_done(const Batches& batches) {
   return std::all_of(batches.begin(), batches.end(), [](const Batch* b) { return b->done(); });
 }
 
-std::vector<const Core*> cores_of(const Batches& batches) {
-  std::vector<const Core*> cores;
+using Cores = std::pmr::vector<const Core*>;
+
+Cores cores_of(const Batches& batches) {
+  Cores cores(batches.get_allocator());
   for (Batch* batch : batches) cores.push_back(&batch->core());
   return cores;
 }
@@ -102,7 +106,7 @@ void run_batches(const Batches& batches) {
   for (Batch* batch : batches) batch->begin();
   const Core& first = batches.front()->core();
   Idle idle(first.yields);
-  std::vector<const Core*> cores;  // from the first yield on
+  Cores cores(batches.get_allocator());  // from the first yield on
   int spun = 0;
   while (!all_done(batches)) {
     if (advance_all(batches)) {
@@ -131,7 +135,9 @@ Status execute(std::span<const Work> works) {
   if (works.empty()) return {};
   if (works.size() == 1 && works[0].call.collective != Collective::kSendRecv)
     return run_collective(host_rank(works[0].comm), works[0].call);
-  Batches batches;
+  std::byte room[32 * sizeof(void*)];  // for the first few communicators; more are allocated
+  std::pmr::monotonic_buffer_resource memory(room, sizeof room);
+  Batches batches(&memory);
   const auto close = [&](Batches* opened) {  // also when an allocation fails on the way
     for (Batch* batch : *opened)
       if (batch->open()) static_cast<void>(batch->close());

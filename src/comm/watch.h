@@ -27,11 +27,6 @@ class Watch {
         half_(Deadline::after(core.config.timeout / 2)),
         next_beat_(Deadline::after(kBetweenBeats)) {}
 
-  void restart() {
-    restart_clocks();
-    moved_ = ~uint64_t{0};
-  }
-
   // After each sleep. Who calls it is inside the core (Core::enter), where others may be, too.
   void beat();
   // After that. `moved` changes with progress; `diagnose(overdue)` explains a standstill.

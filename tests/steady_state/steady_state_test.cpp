@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <nccl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <string>
+#include <thread>
 
 #include "comm/processes.h"
 #include "comm/ranks.h"
@@ -26,18 +29,24 @@ void* counted_allocation(size_t bytes, size_t alignment) {
 
 }  // namespace
 
-void* operator new(size_t bytes) { return counted_allocation(bytes, alignof(std::max_align_t)); }
-void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new(size_t bytes) {
+  return counted_allocation(bytes, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(bytes);
 }
-void* operator new(size_t bytes, std::align_val_t alignment) {
+[[gnu::noinline]] void* operator new(size_t bytes, std::align_val_t alignment) {
   return counted_allocation(bytes, static_cast<size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 namespace tessera::test {
 namespace {
@@ -74,6 +83,60 @@ TEST(SteadyState, SmallMessagesMakeNoHeapAllocation) {
     EXPECT_EQ(allocations, before);
     EXPECT_TRUE(status.ok()) << status.message();
   });
+}
+
+TEST(SteadyState, SmallSendsAndReceivesMakeNoHeapAllocation) {
+  run_ranks(2, quick_options(), [](Communicator& comm) {
+    float data[2] = {0, 0}, other[2] = {0, 0};
+    Work works[2];
+    for (const bool receives : {false, true}) {
+      Call& call = works[receives].call;
+      works[receives].comm = &comm;
+      call.collective = Collective::kSendRecv;
+      call.root = 1 - comm.rank();
+      call.receives = receives;
+      call.send = receives ? nullptr : data;
+      call.recv = receives ? other : nullptr;
+      call.count = 2;
+    }
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(execute(works).ok());
+    const uint64_t before = allocations;
+    Status status;
+    for (int i = 0; i < 1000 && status.ok(); ++i) status = execute(works);
+    EXPECT_EQ(allocations, before);
+    EXPECT_TRUE(status.ok()) << status.message();
+  });
+}
+
+TEST(SteadyState, AGroupOfTheInterfaceMakesNoHeapAllocation) {
+  const std::string id = [] {
+    ncclUniqueId made;
+    EXPECT_EQ(ncclGetUniqueId(&made), ncclSuccess);
+    return std::string(made.internal, sizeof made.internal);
+  }();
+  const auto rank = [&](int number) {
+    ncclUniqueId unique;
+    id.copy(unique.internal, sizeof unique.internal);
+    ncclComm_t comm = nullptr;
+    ASSERT_EQ(ncclCommInitRank(&comm, 2, unique, number), ncclSuccess);
+    float data[2] = {0, 0}, other[2] = {0, 0};
+    const auto exchange = [&] {
+      ncclGroupStart();
+      ncclSend(data, 2, ncclFloat, 1 - number, comm, nullptr);
+      ncclRecv(other, 2, ncclFloat, 1 - number, comm, nullptr);
+      return ncclGroupEnd();
+    };
+    for (int i = 0; i < 10; ++i) ASSERT_EQ(exchange(), ncclSuccess);
+    const uint64_t before = allocations;
+    ncclResult_t result = ncclSuccess;
+    for (int i = 0; i < 1000 && result == ncclSuccess; ++i) result = exchange();
+    EXPECT_EQ(allocations, before);
+    EXPECT_EQ(result, ncclSuccess);
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  };
+  std::thread second([&] { rank(1); });
+  rank(0);
+  second.join();
 }
 
 TEST(SteadyState, SmallMessagesMakeNoSystemCall) {
