@@ -10,7 +10,8 @@
  *
  * CUDA: the toolkit's headers are included where the compiler finds them, as NCCL's own header
  * does. Without them, or with TESSERA_NO_CUDA defined, cudaStream_t is declared here as the same
- * opaque pointer; cuda_runtime.h may still be included, before or after.
+ * opaque pointer; cuda_runtime.h may still be included, before or after. A HIP compiler sees HIP's
+ * stream under that name.
  *
  * Thread safety: every function may be called from any thread. Calls on one communicator are
  * serialised; ncclCommAbort, ncclCommRevoke and ncclCommGetAsyncError do not wait for a call that
@@ -25,7 +26,7 @@
 #ifndef NCCL_H_
 #define NCCL_H_
 
-#if !defined(TESSERA_NO_CUDA) && defined(__has_include)
+#if !defined(TESSERA_NO_CUDA) && !defined(__HIPCC__) && defined(__has_include)
 #if __has_include(<cuda_runtime.h>) && __has_include(<cuda_fp16.h>)
 #define TESSERA_HAS_CUDA_HEADERS 1
 #endif
@@ -40,6 +41,9 @@
 #if defined(__cplusplus) && CUDART_VERSION >= 11080
 #include <cuda_fp8.h>
 #endif
+#elif defined(__HIPCC__)
+#include <hip/hip_runtime_api.h>
+typedef hipStream_t cudaStream_t;
 #elif !defined(CUDART_VERSION)
 /* The toolkit's own declaration; C11 and C++ accept it twice. */
 typedef struct CUstream_st* cudaStream_t;

@@ -15,6 +15,9 @@
  * Row and col count tiles, from 0. Tiles at the lower and right edge may be smaller: tsrTileSize.
  * Everything but tsrTileDone and tsrTileWait is index arithmetic on the structure.
  *
+ * In a GPU's kernel: everything but tsrTileDone and tsrTileWait, on a tsrTiles passed by value. The
+ * host reports tiles once the kernel, or a part of it, has made them.
+ *
  * Thread safety: every function from any thread. A tsrTiles may be copied; it is valid until its
  * operator is destroyed, which must not begin before every tsrTileDone has returned. */
 #ifndef TESSERA_TILE_H_
@@ -23,6 +26,13 @@
 #include <nccl.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Index arithmetic may be called in device code, too, where a compiler for one reads this. */
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define TSR_TILE_FUNCTION static inline __host__ __device__
+#else
+#define TSR_TILE_FUNCTION static inline
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,7 +61,7 @@ typedef struct tsrTiles {
 } tsrTiles;
 
 /* Tiles of the matrix. */
-static inline int64_t tsrTileCount(const tsrTiles* tiles) {
+TSR_TILE_FUNCTION int64_t tsrTileCount(const tsrTiles* tiles) {
   return (int64_t)tiles->down * tiles->across;
 }
 
@@ -59,15 +69,15 @@ static inline int64_t tsrTileCount(const tsrTiles* tiles) {
  * the rows of the rank before it and ends with its own (producer), or begins with its own and goes
  * on in the order in which rows arrive (consumer); a row of tiles from left to right. Any other
  * order is correct too. */
-static inline void tsrTileOrder(const tsrTiles* tiles, int64_t i, int32_t* row, int32_t* col) {
+TSR_TILE_FUNCTION void tsrTileOrder(const tsrTiles* tiles, int64_t i, int32_t* row, int32_t* col) {
   const int64_t back = tiles->start - 1 - i / tiles->across;
   *row = (int32_t)(back >= 0 ? back : back + tiles->down);
   *col = (int32_t)(i % tiles->across);
 }
 
 /* Elements of a tile in each direction. */
-static inline void tsrTileSize(const tsrTiles* tiles, int32_t row, int32_t col, int32_t* rows,
-                               int32_t* cols) {
+TSR_TILE_FUNCTION void tsrTileSize(const tsrTiles* tiles, int32_t row, int32_t col, int32_t* rows,
+                                   int32_t* cols) {
   const int64_t below = tiles->rows - (int64_t)row * tiles->tile_rows;
   const int64_t right = tiles->cols - (int64_t)col * tiles->tile_cols;
   *rows = below < tiles->tile_rows ? (int32_t)below : tiles->tile_rows;
@@ -77,7 +87,7 @@ static inline void tsrTileSize(const tsrTiles* tiles, int32_t row, int32_t col, 
 /* Where the tile's first element is stored; its lines are *ld elements apart. In the matrix, or, for
  * an operator with remote stores, in memory of the rank that gets it; then only after the launch
  * before is over, and the matrix does not hold the tile. */
-static inline void* tsrTilePtr(const tsrTiles* tiles, int32_t row, int32_t col, int64_t* ld) {
+TSR_TILE_FUNCTION void* tsrTilePtr(const tsrTiles* tiles, int32_t row, int32_t col, int64_t* ld) {
   int64_t r = (int64_t)row * tiles->tile_rows;
   const int64_t c = (int64_t)col * tiles->tile_cols;
   char* base = (char*)tiles->matrix;
@@ -100,8 +110,8 @@ static inline void* tsrTilePtr(const tsrTiles* tiles, int32_t row, int32_t col, 
 
 /* Rows of the operator's matrix that a rank owns: [first, first + count). For sides that show the
  * whole matrix. */
-static inline void tsrTileOwned(const tsrTiles* tiles, int32_t rank, int64_t* first,
-                                int64_t* count) {
+TSR_TILE_FUNCTION void tsrTileOwned(const tsrTiles* tiles, int32_t rank, int64_t* first,
+                                    int64_t* count) {
   const int64_t begin = rank * tiles->block_rows, left = tiles->rows - begin;
   *first = left > 0 ? begin : tiles->rows;
   *count = left <= 0 ? 0 : left < tiles->block_rows ? left : tiles->block_rows;

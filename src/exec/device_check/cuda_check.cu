@@ -1,5 +1,6 @@
 // The interpreter as device code; see block_space.h.
 #include "exec/device_check/block_space.h"
+#include "exec/device_check/tile_check.h"
 
 namespace tessera::device_check {
 

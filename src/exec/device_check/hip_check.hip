@@ -2,6 +2,7 @@
 #include <hip/hip_runtime.h>
 
 #include "exec/device_check/block_space.h"
+#include "exec/device_check/tile_check.h"
 
 namespace tessera::device_check {
 
