@@ -75,6 +75,7 @@ else
   table timer-host --host-timer --ranks 2,4,8 --ablations
   table products --ranks 2 --ablations
   table products-crowded --ranks 4,8 --products FC-2
+  table operators --ranks 2 --operators --types float,half,bfloat16 --products FC-2 --ratios 0.5,1,2
   table shared-memory --ranks 2 --ratios 0
 fi
 

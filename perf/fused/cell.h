@@ -52,6 +52,10 @@ struct Cell {
 
 Cell measure(const Setup& setup, const CellOptions& options);
 
+// Sets TESSERA_EMULATE for the ratio, with elements of so many bytes. A ratio that cannot be ends the
+// program.
+Schedule emulate(const Setup& setup, const CellOptions& options, size_t element_bytes);
+
 // How long the product takes when all ranks make it at the same time.
 double calibrate(const Setup& setup);
 

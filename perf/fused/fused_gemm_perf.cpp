@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "command_line/help.h"
+#include "fused/operators.h"
 #include "fused/table.h"
 
 namespace {
@@ -26,6 +27,8 @@ struct Options {
   bool timer = false, host_timer = false, direct = false, drive = false;
   double timer_us = 40'000;
   int chunks = 0;
+  bool operators = false;
+  std::vector<std::string> types = {"float"};
   std::string json;
   CellOptions cell;
 };
@@ -41,7 +44,8 @@ Rows of a cell (what)
   sub-layer        ... and an all-gather after it, in both cases (T3's metric)
   all-reduce       product, then all-reduce; fused: both at once
   chain            ... and a product of what was gathered; fused: all of it at once
-  library's        tsrGemmReduceScatter, which decides by itself; against the unfused pair
+  library's        tsrGemmReduceScatter, which decides by itself; against the unfused pair.
+                   With --operators: the operator of the row above, as it decides
   no stagger, no arrival, no budget     the reduce-scatter without one of fusion's parts
 
 Columns; times in us, medians of the slowest rank
@@ -85,6 +89,12 @@ Options parse(int argc, char** argv) {
       ->capture_default_str()
       ->check(between(1, 1000));
   app.add_option("--latency", o.cell.latency_us, "of emulated links, us")->capture_default_str();
+  app.add_flag("--operators", o.operators,
+               "only the products of tessera/gemm.h: fused, unfused, as the library decides");
+  app.add_option("--types", o.types, "of --operators: float, half, bfloat16")
+      ->delimiter(',')
+      ->default_str("float")
+      ->check(CLI::IsMember({"float", "half", "bfloat16"}).description(""));
   app.add_option("--hosts", o.cell.hosts,
                  "processes whose network namespaces ranks live in; needs --ratios 0")
       ->delimiter(',')
@@ -94,11 +104,15 @@ Options parse(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    std::exit(app.exit(e));
+    std::exit(app.exit(e) == 0 ? 0 : 2);
   }
   const bool as_they_are = o.ratios == std::vector<double>{0};
   if (!o.cell.hosts.empty() && !as_they_are) {
     std::fprintf(stderr, "--hosts: between hosts links are as they are: --ratios 0\n");
+    std::exit(2);
+  }
+  if (o.operators && (o.timer || o.host_timer)) {
+    std::fprintf(stderr, "--operators: timers make no products\n");
     std::exit(2);
   }
   return o;
@@ -150,7 +164,12 @@ int main(int argc, char** argv) {
                      ++number, products.size() * options.ratios.size(), took.count(),
                      long{product.m}, long{product.n}, long{product.k});
         options.cell.ratio = ratio;
-        table.add(rows_of(product.name, setup, ratio, measure(setup, options.cell)));
+        if (!options.operators) {
+          table.add(rows_of(product.name, setup, ratio, measure(setup, options.cell)));
+          continue;
+        }
+        for (const std::string& type : options.types)
+          table.add(measure_operators(setup, options.cell, type));
       }
     }
   }

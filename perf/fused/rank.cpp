@@ -1,8 +1,8 @@
 #include "fused/rank.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
+
+#include "fused/rounds.h"
 
 namespace perf::fused {
 namespace {
@@ -14,12 +14,6 @@ constexpr int64_t kPieces = 4;
 void check(ncclResult_t result) { fused::check(result, ncclGetLastError(nullptr)); }
 
 }  // namespace
-
-void check(ncclResult_t result, const char* text) {
-  if (result == ncclSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", ncclGetErrorString(result), text);
-  std::exit(1);
-}
 
 Rank::Rank(ncclComm_t comm, const Setup& setup) : comm_(comm), setup_(setup), p_(setup.product) {
   const auto size = [](int64_t rows, int64_t cols) { return static_cast<size_t>(rows * cols); };

@@ -83,6 +83,4 @@ class Rank {
   tsrGemm_t gemm_ = nullptr;
 };
 
-void check(ncclResult_t result, const char* text);
-
 }  // namespace perf::fused

@@ -16,15 +16,17 @@ constexpr const char* kAllReduced = "all-reduce";
 constexpr const char* kBalanced = "all-reduce, collective 30 to 60 %";
 
 void print_header() {
-  std::printf("%-18s %-16s %2s %5s %5s %9s %9s %9s %9s %6s %9s %7s %9s %6s %9s %9s\n", "product",
+  std::printf("%-18s %-23s %2s %5s %5s %9s %9s %9s %9s %6s %9s %7s %9s %6s %9s %9s\n", "product",
               "what", "n", "work", "t/g", "compute", "coll", "unfused", "fused", "ratio", "ideal",
               "reached", "model", "advice", "read", "written");
 }
 
 void print(const Row& r) {
-  std::printf("%-18s %-16s %2d %5s %5.2f %9.0f %9.0f %9.0f %9.0f %6.3f", r.product.c_str(),
-              r.what.c_str(), r.ranks, r.timer ? "timer" : "blas", r.ratio, r.compute, r.collective,
-              r.unfused, r.fused, r.gain());
+  std::printf("%-18s %-23s %2d %5s %5.2f", r.product.c_str(), r.what.c_str(), r.ranks,
+              r.timer ? "timer" : "blas", r.ratio);
+  r.compute > 0 ? std::printf(" %9.0f %9.0f", r.compute, r.collective)
+                : std::printf(" %9s %9s", "", "");
+  std::printf(" %9.0f %9.0f %6.3f", r.unfused, r.fused, r.gain());
   r.ideal > 0 ? std::printf(" %9.0f %7.3f", r.ideal, r.reached()) : std::printf(" %9s %7s", "", "");
   r.model > 0 ? std::printf(" %9.0f", r.model) : std::printf(" %9s", "");
   std::printf(" %6s", !r.judged ? "" : r.advised ? "fuse" : "do not");
@@ -86,7 +88,7 @@ std::vector<Row> rows_of(const std::string& product, const Setup& setup, double 
                                cell.scatter.fused_us + us[kAllGather]),
                            reduced, chain};
   if (us[kLibrary] > 0) {
-    Row library = row("library's", kUnfused, kLibrary, us[kReduceScatter], 0, 0);
+    Row library = row(kDecided, kUnfused, kLibrary, us[kReduceScatter], 0, 0);
     library.best = std::min(us[kUnfused], us[kFused]);
     library.judged = true;
     library.advised = cell.library_fuses;
@@ -135,9 +137,12 @@ void Table::summarize(const std::string& what) const {
 }
 
 void Table::summarize() const {
-  for (const char* what : {kScatter, kSublayer, kAllReduced, kBalanced, kChain, "library's",
-                           "no stagger", "no arrival", "no budget"})
-    summarize(what);
+  std::vector<std::string> all;  // in the order of first use
+  for (const Row& row : rows_) {
+    if (std::find(all.begin(), all.end(), row.what) == all.end()) all.push_back(row.what);
+  }
+  all.emplace_back(kBalanced);
+  for (const std::string& what : all) summarize(what);
 }
 
 bool Table::check(const std::string& path) {

@@ -33,6 +33,9 @@ struct Row {
   }
 };
 
+// What rows are called that compare what the library decided.
+inline constexpr const char* kDecided = "library's";
+
 std::vector<Row> rows_of(const std::string& product, const Setup& setup, double ratio,
                          const Cell& cell);
 

@@ -108,6 +108,13 @@ TEST_F(PerfCli, TheOtherProgramsExplainDefaultsAndColumns) {
   for (const char* text : {"--products FC-2", "unfused, fused", "advice", "default: 5"})
     EXPECT_THAT(help.text, HasSubstr(text));
   EXPECT_EQ(shell(fused + "--products none-is-called-so").code, 2);
+  EXPECT_EQ(shell(fused + "--operators --timer").code, 2);
+  EXPECT_EQ(shell(fused + "--operators --types double").code, 2);
+  const Outcome operators = shell(fused + "--operators --types half --ratios 0 --gflop 0.01 " +
+                                  "--products 'gpt-3/32 OP' --repetitions 1");
+  EXPECT_EQ(operators.code, 0) << operators.text;
+  for (const char* text : {"reduce-scatter half", "all-gather half", "library's"})
+    EXPECT_THAT(operators.text, HasSubstr(text));
   EXPECT_THAT(shell(fused + "--hosts 1").text, HasSubstr("--ratios 0"));
   const Outcome nowhere = shell(fused + "--hosts 2147483647 --ratios 0 --gflop 0.001");
   EXPECT_EQ(nowhere.code, 1);
