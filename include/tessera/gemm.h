@@ -40,7 +40,7 @@ ncclResult_t tsrGemmDestroy(tsrGemm_t gemm);
 
 /* Whether products are fused with their collective. */
 typedef enum {
-  /* The default: the first six calls of a shape try both, in the order that a model proposes
+  /* The default: the first six to ten calls of a shape try both, in the order that a model proposes
    * (tsrFusedEstimate), and later calls run what was faster on the slowest rank. */
   tsrGemmChoose = 0,
   tsrGemmFuse = 1,

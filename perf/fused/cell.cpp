@@ -8,7 +8,7 @@
 namespace perf::fused {
 namespace {
 
-constexpr int kTrials = 6;  // of tessera/gemm.h
+constexpr int kTrials = 10;  // of tessera/gemm.h
 
 void run_rank(Rank& rank, int number, const Setup& setup, const CellOptions& options,
               Rounds& rounds) {

@@ -9,7 +9,7 @@
 namespace perf::fused {
 namespace {
 
-constexpr int kTrials = 6;  // of tessera/gemm.h: it tries both ways first
+constexpr int kTrials = 10;  // of tessera/gemm.h: it tries both ways first
 
 struct Operator {
   const char* name;

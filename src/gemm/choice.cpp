@@ -5,10 +5,6 @@
 namespace tessera::gemm {
 namespace {
 
-void keep_least(double value, bool first, double* least) {
-  *least = first ? value : std::min(*least, value);
-}
-
 // The greatest of all ranks.
 ncclResult_t agree(ncclComm_t comm, double* values, size_t count) {
   return ncclAllReduce(values, values, count, ncclDouble, ncclMax, comm, nullptr);
@@ -23,25 +19,18 @@ ncclResult_t Choice::open(ncclComm_t comm, bool suits_unfused) {
   open_ = true;
   suits_ = unsuitable == 0;
   if (suits_) return agreed;
-  call_ = 2 * kTrials;
+  call_ = kSettled;
   fuses_ = true;
   return agreed;
 }
 
 ncclResult_t Choice::record(ncclComm_t comm, tsrFused_t op, bool consumes, const CallTimes& times) {
   if (settled()) return ncclSuccess;
-  const bool was_fused = fuses();
-  const int trial = call_++ % kTrials;
-  if (trial > 0) {
-    keep_least(times.total, trial == 1, was_fused ? &fused_ : &unfused_);
-    if (!was_fused) keep_least(times.product, trial == 1, &product_);
-  }
-  if (trial + 1 < kTrials) return ncclSuccess;
-  if (was_fused) {
-    const ncclResult_t agreed = agree(comm, &fused_, 1);
-    fuses_ = fused_ < unfused_;
-    return agreed;
-  }
+  const bool first = call_ == 0 || call_ == kFused;
+  if (!first) keep(fuses(), times);
+  ++call_;
+  if (call_ == kAgain || settled()) return compare(comm);
+  if (call_ != kFused) return ncclSuccess;
   double values[] = {product_, unfused_};
   const ncclResult_t agreed = agree(comm, values, 2);
   product_ = values[0];
@@ -49,13 +38,28 @@ ncclResult_t Choice::record(ncclComm_t comm, tsrFused_t op, bool consumes, const
   return agreed == ncclSuccess ? propose(op, consumes) : agreed;
 }
 
+void Choice::keep(bool fused, const CallTimes& times) {
+  double& least = fused ? fused_ : unfused_;
+  least = std::min(least, times.total);
+  if (!fused) product_ = std::min(product_, times.product);
+}
+
+// On all ranks alike: the slowest one's times count.
+ncclResult_t Choice::compare(ncclComm_t comm) {
+  double values[] = {unfused_, fused_};
+  const ncclResult_t agreed = agree(comm, values, 2);
+  const auto [least, most] = std::minmax(values[0], values[1]);
+  if (most >= kClose * least) call_ = kSettled;
+  fuses_ = values[1] < values[0];
+  return agreed;
+}
+
 ncclResult_t Choice::propose(tsrFused_t op, bool consumes) {
   tsrFusedCosts_t costs;
   const ncclResult_t result =
       tsrFusedEstimate(op, consumes ? 0 : product_, consumes ? product_ : 0, &costs);
   if (result != ncclSuccess) return result;
-  fused_ = costs.fused_us;
-  if (costs.fused_us >= unfused_) call_ = 2 * kTrials;  // not worth a trial
+  if (costs.fused_us >= unfused_) call_ = kSettled;  // not worth a trial
   return ncclSuccess;
 }
 

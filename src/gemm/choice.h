@@ -4,10 +4,11 @@
 //
 //   calls 0 - 2   unfused; the model is told how long the product takes
 //   calls 3 - 5   fused, if the model says that it pays; else all calls are unfused
+//   calls 6 - 9   in turn, if the two were within 15 % of each other
 //   from then on  whichever was faster
 //
-// The first of three calls is not counted, the faster of the others is. Ranks agree by a small
-// all-reduce after the third and the sixth call, so that all run the same.
+// The first of three calls is not counted; of the others the fastest is. Ranks agree by a small
+// all-reduce after calls 2, 5 and 9, so that all run the same.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <tessera/gemm.h>
 
 #include <chrono>
+#include <limits>
 
 namespace tessera::gemm {
 
@@ -33,22 +35,30 @@ class Choice {
   // Before the first call: whether the matrices suit the NCCL calls. Collective, once.
   ncclResult_t open(ncclComm_t comm, bool suits_unfused);
   bool can_be_unfused() const { return suits_; }
-  bool settled() const { return call_ >= 2 * kTrials; }
+  bool settled() const { return call_ >= kSettled; }
   // The next call is fused.
-  bool fuses() const { return settled() ? fuses_ : call_ >= kTrials; }
+  bool fuses() const {
+    if (settled()) return fuses_;
+    return call_ < kAgain ? call_ >= kFused : (call_ - kAgain) % 2 == 1;
+  }
 
   // After a call that took so long. `consumes`: the product uses what the collective brings.
   // Collective while not settled.
   ncclResult_t record(ncclComm_t comm, tsrFused_t op, bool consumes, const CallTimes& times);
 
  private:
-  static constexpr int kTrials = 3;
+  // Calls by their number.
+  static constexpr int kFused = 3, kAgain = 6, kSettled = 10;
+  static constexpr double kClose = 1.15;
 
+  void keep(bool fused, const CallTimes& times);
+  ncclResult_t compare(ncclComm_t comm);
   ncclResult_t propose(tsrFused_t op, bool consumes);
 
   int call_ = 0;
   bool open_ = false, suits_ = true, fuses_ = false;
-  double product_ = 0, unfused_ = 0, fused_ = 0;
+  static constexpr double kNone = std::numeric_limits<double>::max();
+  double product_ = kNone, unfused_ = kNone, fused_ = kNone;
 };
 
 }  // namespace tessera::gemm
