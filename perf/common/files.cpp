@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "command_line/print.h"
 #include "common/plot.h"
 
 namespace tessera::perf {
@@ -67,7 +68,7 @@ bool write_files(const Options& options, const std::string& program, int ranks,
                  const Report& report, JsonReport* json) {
   bool all = true;
   const auto failed = [&](const char* what, const std::string& path) {
-    fmt::print(stderr, "{}: the {} could not be written\n", path, what);
+    command_line::print(stderr, "{}: the {} could not be written\n", path, what);
     all = false;
   };
   if (!options.csv.empty() && !report.write_csv(options.csv)) failed("CSV table", options.csv);
@@ -81,7 +82,7 @@ bool write_files(const Options& options, const std::string& program, int ranks,
   if (name.empty())
     failed("JSON report", options.json);
   else
-    fmt::print("# Wrote JSON output to {}\n", name);
+    command_line::print("# Wrote JSON output to {}\n", name);
   return all;
 }
 

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "command_line/print.h"
+
 namespace tessera::perf {
 namespace {
 
@@ -29,8 +31,8 @@ std::string place(const std::source_location& where) {
 [[noreturn]] void end(ExitCode code, const std::string& first, const std::source_location& where) {
   static std::mutex only_one;  // never released: the first failure is the one reported
   only_one.lock();
-  fmt::print("{}: {}\n .. {} pid {}: Test failure {}\n", host_name(), first, host_name(), getpid(),
-             place(where));
+  command_line::print("{}: {}\n .. {} pid {}: Test failure {}\n", host_name(), first, host_name(),
+                      getpid(), place(where));
   std::fflush(nullptr);
   if (terminator()) terminator()(code);
   std::_Exit(code);

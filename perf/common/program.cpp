@@ -10,6 +10,7 @@
 #include <fstream>
 #include <optional>
 
+#include "command_line/print.h"
 #include "common/files.h"
 #include "common/outcome.h"
 #include "common/report.h"
@@ -63,12 +64,14 @@ void shrink_to_memory(Options* options, World& world) {
   const size_t asked = options->min_bytes;
   options->min_bytes = std::min(options->min_bytes, options->max_bytes);
   if (world.process() != 0) return;
-  fmt::print("#\n# Reducing maxBytes to {} due to memory limitation\n", options->max_bytes);
+  command_line::print("#\n# Reducing maxBytes to {} due to memory limitation\n",
+                      options->max_bytes);
   if (asked == options->min_bytes) return;
-  fmt::print(stderr,
-             "warning: {} bytes (-b) do not fit: a rank needs three such buffers, and this machine "
-             "has memory for {} bytes in each of {}; so many are measured instead\n",
-             asked, options->min_bytes, 3 * ranks_here);
+  command_line::print(
+      stderr,
+      "warning: {} bytes (-b) do not fit: a rank needs three such buffers, and this machine "
+      "has memory for {} bytes in each of {}; so many are measured instead\n",
+      asked, options->min_bytes, 3 * ranks_here);
 }
 
 std::vector<DeviceLine> gather_devices(const Options& options, World& world) {
@@ -118,8 +121,9 @@ std::vector<Job> jobs_of(const Options& options, int ranks) {
 void show_progress(size_t done, size_t all, const Job& job, const char* what) {
   static const bool terminal = isatty(STDERR_FILENO) != 0 && isatty(STDOUT_FILENO) == 0;
   if (!terminal) return;
-  fmt::print(stderr, "\r\033[K[{}/{}] {} bytes {} {}", done, all, job.bytes, job.type->name, what);
-  if (done == all) fmt::print(stderr, "\r\033[K");
+  command_line::print(stderr, "\r\033[K[{}/{}] {} bytes {} {}", done, all, job.bytes,
+                      job.type->name, what);
+  if (done == all) command_line::print(stderr, "\r\033[K");
   std::fflush(stderr);
 }
 
@@ -185,7 +189,8 @@ int run_session(const Options& options, World& world, int argc, char** argv) {
   std::unique_ptr<Baseline> baseline;
   if (options.baseline_mpi) baseline = make_baseline(world, collective());
   if (!collective().runs_on(ranks)) {
-    if (report != nullptr) fmt::print("# {} does not run on {} ranks: skipped\n", program, ranks);
+    if (report != nullptr)
+      command_line::print("# {} does not run on {} ranks: skipped\n", program, ranks);
     return kSuccess;
   }
 
@@ -215,8 +220,8 @@ int run_program(int argc, char** argv) {
   Parsed parsed = parse_options(argc, argv);
   if (parsed.exit_code >= 0) {
     if (first_of_launch()) {
-      fmt::print(parsed.exit_code == 0 ? stdout : stderr, "{}{}", parsed.text,
-                 parsed.text.ends_with('\n') ? "" : "\n");
+      command_line::print(parsed.exit_code == 0 ? stdout : stderr, "{}{}", parsed.text,
+                          parsed.text.ends_with('\n') ? "" : "\n");
     }
     return parsed.exit_code;
   }
@@ -224,9 +229,9 @@ int run_program(int argc, char** argv) {
   set_terminator([&](int code) { world->abort(code); });
   shrink_to_memory(&parsed.options, *world);
   const int code = run_session(parsed.options, *world, argc, argv);
-  std::fflush(stdout);
+  const bool arrived = command_line::output_arrived();
   world->finish();
-  return code;
+  return arrived || code != kSuccess ? code : kInternalError;
 }
 
 }  // namespace tessera::perf

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "command_line/print.h"
 #include "common/statistics.h"
 
 namespace tessera::perf {
@@ -230,14 +231,15 @@ ExitCode Report::finish(size_t buffer_memory_bytes) {
 bool Report::write_csv(const std::string& path) const {
   std::FILE* file = std::fopen(path.c_str(), "w");
   if (file == nullptr) return false;
-  fmt::print(file,
-             "collective,ranks,size,count,type,redop,root,placement,time_us,algbw,busbw,wrong,mpi_"
-             "us,ratio,bound_us\n");
+  command_line::print(
+      file,
+      "collective,ranks,size,count,type,redop,root,placement,time_us,algbw,busbw,wrong,mpi_"
+      "us,ratio,bound_us\n");
   const auto number = [](double value) {
     return std::isnan(value) ? std::string() : fmt::format("{:.4f}", value);
   };
   for (const Result& r : results_) {
-    fmt::print(
+    command_line::print(
         file, "{},{},{},{},{},{},{},{},{:.4f},{:.4f},{:.4f},{},{},{},{}\n", collective_.name(),
         ranks_, r.shown_bytes, r.shown_count, r.job.type->name,
         r.job.op == nullptr ? "none" : r.job.op->name, r.job.root,

@@ -339,9 +339,10 @@ void Config::log_changes(int rank) const {
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view name = std::string_view(*variable).substr(0, strcspn(*variable, "="));
     const auto is_it = [&](const Setting& setting) { return setting.name == name; };
-    if (name.starts_with("TESSERA_") &&
-        std::none_of(std::begin(kSettings), std::end(kSettings), is_it))
-      log::info(rank, "{}: there is no such setting", name);
+    if (std::any_of(std::begin(kSettings), std::end(kSettings), is_it)) continue;
+    if (name.starts_with("TESSERA_")) log::info(rank, "{}: there is no such setting", name);
+    if (name.starts_with("NCCL_"))
+      log::info(rank, "{}: has no meaning to this library, or is misspelt", name);
   }
   const int least = std::max(min_channels, min_ctas);
   if (least > 1)

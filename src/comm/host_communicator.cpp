@@ -8,6 +8,7 @@
 #include "comm/topology_files.h"
 #include "device/host/memory.h"
 #include "transports/emulated/description.h"
+#include "tuner/wishes.h"
 
 namespace tessera {
 namespace {
@@ -22,23 +23,11 @@ Result<std::unique_ptr<Communicator>> wrap(Result<std::unique_ptr<Core>> core,
       std::make_unique<HostCommunicator>(std::move(core).value(), std::move(options)));
 }
 
-// A name that no collective knows is a slip of the pen; one that only some know forces just those.
-Status check_algorithm(const Config& config) {
-  if (config.algorithm.empty()) return {};
-  for (int c = 0; c < kCollectives; ++c) {
-    for (const Algorithm& algorithm : algorithms(static_cast<Collective>(c)))
-      if (algorithm.name == config.algorithm) return {};
-  }
-  return Status::error(Code::kInvalidUsage,
-                       "TESSERA_ALGO={}: no algorithm has that name; tessera-plan list shows them",
-                       config.algorithm);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, int ranks, int rank,
                                                            CommOptions options) {
-  if (Status s = check_algorithm(options.config); !s.ok()) return s;
+  if (Status s = Wishes::parse(options.config).status(); !s.ok()) return s;
   const Deadline deadline = Deadline::after(options.config.timeout);
   JoinOptions joining;
   joining.rank = rank;

@@ -19,6 +19,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int kOldest = 1, kVersion = 2;
+constexpr size_t kMostBytes = size_t{1} << 40, kLeastSlice = 64, kMostSlice = size_t{1} << 30;
+constexpr double kMostMicroseconds = 1e12;
 
 Status bad(const std::string& source, const std::string& where, const std::string& what) {
   return Status::error(Code::kInvalidUsage, "{}: {}: {}", source, where, what);
@@ -77,9 +79,14 @@ Result<Sample> parse_sample(const json& row, const std::string& source, const st
   sample.microseconds = row[5];
   if (sample.block_bytes == 0 || !(sample.microseconds > 0))
     return bad(source, where, "bytes and microseconds must be above 0");
+  if (sample.block_bytes > kMostBytes || sample.microseconds > kMostMicroseconds)
+    return bad(source, where, "more bytes or microseconds than any machine takes");
   if (row.size() == 6) return sample;
-  if (sample.protocol != Protocol::kStaged || !row[6].is_number_unsigned() || row[6] == 0)
-    return bad(source, where, "slices are of staged candidates, and bytes above 0");
+  if (sample.protocol != Protocol::kStaged || !row[6].is_number_unsigned() ||
+      row[6] < kLeastSlice || row[6] > kMostSlice)
+    return bad(source, where,
+               fmt::format("slices are of staged candidates, and of {} to {} bytes", kLeastSlice,
+                           kMostSlice));
   sample.slot_bytes = row[6];
   return sample;
 }
@@ -110,9 +117,8 @@ int numa_nodes() {
 }  // namespace
 
 Result<Profile> parse_profile(std::string_view text, const std::string& source) {
-  Result<json> parsed = parse_json(text);
-  if (!parsed.ok())
-    return Status::error(Code::kInvalidUsage, "{}: {}", source, parsed.status().message());
+  Result<json> parsed = parse_json(text, source);
+  if (!parsed.ok()) return Status(Code::kInvalidUsage, parsed.status().message());
   const json& root = parsed.value();
   if (Status s = only_fields(root, {"tessera_profile", "machine", "about", "samples"}, source,
                              "the profile");

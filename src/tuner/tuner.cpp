@@ -70,6 +70,10 @@ Status Tuner::impossible(Collective collective) const {
     const std::string name(candidate.algorithm->name);
     if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
   }
+  if (names.empty()) {
+    return Status::error(Code::kInvalidUsage, "{} with {} ranks: there is no algorithm",
+                         to_string(collective), site_.ranks);
+  }
   return Status::error(Code::kInvalidUsage,
                        "{}: {} with {} ranks has no such algorithm that can run here; it has: {}",
                        wishes_.text(), to_string(collective), site_.ranks, names);

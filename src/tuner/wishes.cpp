@@ -162,10 +162,19 @@ Result<Wishes> Wishes::parse(const Config& config) {
     wishes.any_ = true;
     wishes.text_ +=
         fmt::format("{}TESSERA_ALGO={}", wishes.text_.empty() ? "" : ", ", config.algorithm);
+    // A name that no collective knows is a slip of the pen; one that only some know forces just those.
+    bool known = false;
     for (int c = 0; c < kCollectives; ++c) {
       for (const Algorithm& algorithm : algorithms(static_cast<Collective>(c))) {
-        if (algorithm.name == config.algorithm) wishes.strict_[static_cast<size_t>(c)] = true;
+        if (algorithm.name != config.algorithm) continue;
+        wishes.strict_[static_cast<size_t>(c)] = known = true;
       }
+    }
+    if (!known) {
+      return Status::error(
+          Code::kInvalidUsage,
+          "TESSERA_ALGO={}: no algorithm has that name; tessera-plan list shows them",
+          config.algorithm);
     }
   }
   return wishes;

@@ -246,6 +246,16 @@ TEST_F(ConfigTest, OneLineSaysWhyMoreChannelsHaveNoEffect) {
   EXPECT_EQ(text.find("no effect"), text.rfind("no effect"));
 }
 
+TEST_F(ConfigTest, NamesThatMeanNothingAreLogged) {
+  ::setenv("NCCL_ALG", "ring", 1);
+  const std::string path = home_ + "/log";
+  log::configure(log::Level::kInfo, path);
+  Config().log_changes(0);
+  log::configure(log::Level::kWarn, "");
+  ::unsetenv("NCCL_ALG");
+  EXPECT_THAT(text_of_file(path), HasSubstr("NCCL_ALG: has no meaning to this library"));
+}
+
 TEST_F(ConfigTest, ANumberWithTrailingGarbageIsRefusedByName) {
   EXPECT_THAT(refusal("TESSERA_LL_MAX", "4k"), HasSubstr("number of bytes"));
   EXPECT_THAT(refusal("TESSERA_SLICE_BYTES", "64 "), HasSubstr("number of bytes"));

@@ -133,6 +133,10 @@ TEST_F(PerfCli, BadArgumentsEndWithCode255AndNameTheArgument) {
   EXPECT_THAT(run("all_reduce", "-o sub").text, HasSubstr("sub"));
 }
 
+TEST_F(PerfCli, AReportThatIsLostIsAFailure) {
+  EXPECT_EQ(run("all_reduce", "-t 2 -b 8 -e 8 -n 2 -w 1 > /dev/full").code, 1);
+}
+
 TEST_F(PerfCli, WhatHostMemoryDoesNotHaveIsRefusedWithItsOwnCode) {
   EXPECT_EQ(run("all_reduce", "-b 8 -e 8 -G 1").code, 5);
   EXPECT_EQ(run("all_reduce", "-b 8 -e 8 -D 1").code, 6);

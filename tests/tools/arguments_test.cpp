@@ -194,8 +194,44 @@ TEST_F(Arguments, OutputThatCannotBeWrittenIsAnError) {
   for (const char* command :
        {"tessera-topo --from 'core:2 pu:1'", "tessera-explain allreduce 1M", "tessera-sim --list",
         "tessera-plan show ring --collective all-reduce --ranks 2"}) {
-    EXPECT_NE(run(std::string(command) + " > /dev/full").code, 0) << command;
+    const Ended ended = run(command, "TESSERA_PROFILE=none", "2>&1 > /dev/full");
+    EXPECT_GT(ended.code, 0) << command;
+    EXPECT_LT(ended.code, 4) << command << "\n" << ended.text;
+    EXPECT_THAT(ended.text, HasSubstr("standard output cannot be written")) << command;
   }
+}
+
+TEST_F(Arguments, ComplaintsThatNobodyCanReadEndLikeOthers) {
+  const std::string plain = "TESSERA_PROFILE=none";
+  for (const char* where : {"2>/dev/full", "2>&-"}) {
+    EXPECT_EQ(run("tessera-topo --from /none/such", plain, where).code, 1) << where;
+    for (const char* command : {"tessera-sim foo", "tessera-explain foo 1"})
+      EXPECT_EQ(run(command, plain, where).code, 2) << command << where;
+  }
+}
+
+TEST_F(Arguments, WhatACommunicatorWouldRefuseIsNotExplained) {
+  const Ended slip = run("tessera-explain allreduce 1M --ranks 4", "TESSERA_ALGO=foo");
+  EXPECT_EQ(slip.code, 1) << slip.text;
+  EXPECT_THAT(slip.text, HasSubstr("TESSERA_ALGO=foo: no algorithm has that name"));
+  EXPECT_THAT(run("tessera-explain sendrecv 1M --ranks 4").text,
+              HasSubstr("send-recv with 4 ranks: there is no algorithm"));
+  EXPECT_EQ(run("tessera-explain allreduce 1M --hosts 4096x1").code, 2);
+}
+
+TEST_F(Arguments, TheWinnerHasNothingAgainstIt) {
+  const std::string text =
+      run("tessera-explain allreduce 1M --ranks 4", "NCCL_PROTO=LL TESSERA_PROFILE=none").text;
+  const size_t star = text.find("\n* ");
+  ASSERT_NE(star, text.npos) << text;
+  EXPECT_THAT(text.substr(star, text.find('\n', star + 1) - star),
+              Not(HasSubstr("too much memory")));
+  EXPECT_THAT(text, HasSubstr("blocks of all sizes run without meeting first"));
+}
+
+TEST_F(Arguments, AProcessCountsTheCoresThatItMayUse) {
+  EXPECT_THAT(run("tessera-explain allreduce 1M --ranks 2", "taskset -c 0").text,
+              HasSubstr("2 ranks on 1 cores"));
 }
 
 }  // namespace

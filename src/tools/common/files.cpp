@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "command_line/print.h"
 
 namespace tessera::tools {
 
@@ -64,11 +65,7 @@ Status check_writable(const std::string& path) {
   return {};
 }
 
-int finish(int code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr, "standard output cannot be written\n");
-  return code != 0 ? code : 1;
-}
+int finish(int code) { return command_line::output_arrived() || code != 0 ? code : 1; }
 
 bool same_file(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;

@@ -1,10 +1,12 @@
 #include "tools/common/layout.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "plan/limits.h"
+#include "topology/cpu_set.h"
 
 namespace tessera::tools {
 namespace {
@@ -38,6 +40,8 @@ std::vector<int> of_list(std::string_view text) {
 }
 
 }  // namespace
+
+int usable_cores() { return std::max(topology::CpuSet::allowed().count(), 1); }
 
 Result<std::vector<int>> layout_named(const std::string& text) {
   const std::string_view all = text;

@@ -12,4 +12,7 @@ namespace tessera::tools {
 // numbered host by host. Errors: neither of the two, or more than kMaxRanks ranks.
 Result<std::vector<int>> layout_named(const std::string& text);
 
+// Cores that this process may use, as a communicator counts them.
+int usable_cores();
+
 }  // namespace tessera::tools

@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "command_line/print.h"
+
 namespace tessera::tools {
 
 class Progress {
@@ -19,7 +21,7 @@ class Progress {
   explicit Progress(std::chrono::milliseconds quiet = std::chrono::seconds(1))
       : first_(Clock::now() + quiet) {}
   ~Progress() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
+    if (shown_) command_line::print(stderr, "\r\033[K");
   }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -27,7 +29,7 @@ class Progress {
   template <typename... Args>
   void show(fmt::format_string<Args...> format, Args&&... args) {
     if (!terminal_ || Clock::now() < first_) return;
-    fmt::print(stderr, "\r\033[K{}", fmt::format(format, std::forward<Args>(args)...));
+    command_line::print(stderr, "\r\033[K{}", fmt::format(format, std::forward<Args>(args)...));
     std::fflush(stderr);
     shown_ = true;
   }

@@ -3,18 +3,19 @@
 //
 // Exit codes: 0 done; 1 something failed; 2 wrong arguments.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "base/log.h"
 #include "command_line/help.h"
+#include "command_line/print.h"
 #include "tools/common/files.h"
 #include "tools/common/layout.h"
 #include "tools/common/names.h"
@@ -27,6 +28,8 @@ namespace {
 
 using namespace tessera;
 
+constexpr int kMostRanks = 1024;
+
 struct Options {
   std::string collective, hosts;
   size_t message = 0;
@@ -36,7 +39,7 @@ struct Options {
 };
 
 int fail(const std::string& text, int code = 1) {
-  fmt::print(stderr, "tessera-explain: {}\n", text);
+  command_line::print(stderr, "tessera-explain: {}\n", text);
   return code;
 }
 
@@ -79,7 +82,7 @@ std::vector<Row> rows(Tuner& tuner, Collective collective, size_t block, Access 
       row.why_not = "excluded by " + wish;
     else if (!reaches(candidate, access))
       row.why_not = access == Access::kMapped ? "buffers are mapped" : "buffers are not mapped";
-    else if (candidate.protocol == Protocol::kLowLatency && block > cap)
+    else if (candidate.protocol == Protocol::kLowLatency && block > cap && candidate != chosen)
       row.why_not = fmt::format("blocks above {} bytes would take too much memory", cap);
     all.push_back(std::move(row));
   }
@@ -90,6 +93,11 @@ std::vector<Row> rows(Tuner& tuner, Collective collective, size_t block, Access 
   std::stable_sort(all.begin(), all.end(),
                    [&](const Row& a, const Row& b) { return order(a) < order(b); });
   return all;
+}
+
+std::string up_to(size_t largest) {
+  if (largest == std::numeric_limits<size_t>::max()) return "blocks of all sizes";
+  return fmt::format("blocks up to {} bytes", largest);
 }
 
 // What the call runs as, and why.
@@ -104,9 +112,8 @@ Result<std::pair<Candidate, std::string>> winner(Tuner& tuner, Collective collec
       return std::pair(
           range.candidate,
           measured ? std::string("least estimated time; runs without meeting first")
-                   : fmt::format("a rule decided, not the estimates: blocks up to {} bytes run "
-                                 "without meeting first",
-                                 range.largest));
+                   : fmt::format("a rule decided, not the estimates: {} run without meeting first",
+                                 up_to(range.largest)));
     eager_limit = range.largest;
   }
   Result<Candidate> bulk = tuner.bulk({collective, block, access, has_root(collective)});
@@ -137,6 +144,13 @@ std::string basis(const Site& site, const Profile* profile) {
                               "tessera-tune makes one";
 }
 
+// What a communicator would ask besides, and is not asked here.
+void notes(const Config& config) {
+  if (!config.tuner_plugin.empty() && config.tuner_plugin != "none")
+    command_line::print("note: communicators ask the tuner plugin {} first; it is not asked here\n",
+                        config.tuner_plugin);
+}
+
 // The layout, empty for one host; sets how many ranks there are.
 Result<std::vector<int>> place(Options& options) {
   if (options.hosts.empty()) {
@@ -146,6 +160,10 @@ Result<std::vector<int>> place(Options& options) {
   Result<std::vector<int>> layout = tools::layout_named(options.hosts);
   if (!layout.ok()) return layout;
   const int ranks = static_cast<int>(layout->size());
+  if (ranks > kMostRanks) {
+    return Status::error(Code::kInvalidArgument, "--hosts {} places {} ranks; {} are the most",
+                         options.hosts, ranks, kMostRanks);
+  }
   if (options.ranks != 0 && options.ranks != ranks) {
     return Status::error(Code::kInvalidArgument, "--hosts {} places {} ranks, --ranks says {}",
                          options.hosts, ranks, options.ranks);
@@ -155,14 +173,14 @@ Result<std::vector<int>> place(Options& options) {
 }
 
 void heading(const Options& options, Collective collective, const Site& site, size_t block) {
-  fmt::print("{} of {} bytes, {} ranks on {} cores{}, buffers {}: blocks of {} bytes\n",
-             to_string(collective), options.message, site.ranks, site.cores,
-             site.hosts > 1 ? fmt::format(" of {} hosts", site.hosts) : "",
-             site.hosts > 1  ? "beyond reach"
-             : options.plain ? "of plain memory"
-                             : "mapped by peers",
-             block);
-  fmt::print("{}", tools::rounding_note(collective, site.ranks, options.message, block));
+  command_line::print("{} of {} bytes, {} ranks on {} cores{}, buffers {}: blocks of {} bytes\n",
+                      to_string(collective), options.message, site.ranks, site.cores,
+                      site.hosts > 1 ? fmt::format(" of {} hosts", site.hosts) : "",
+                      site.hosts > 1  ? "beyond reach"
+                      : options.plain ? "of plain memory"
+                                      : "mapped by peers",
+                      block);
+  command_line::print("{}", tools::rounding_note(collective, site.ranks, options.message, block));
 }
 
 int explain(Options options) {
@@ -186,15 +204,19 @@ int explain(Options options) {
   if (!chosen.ok()) return fail(chosen.status().message());
 
   heading(options, collective.value(), site, block);
-  fmt::print("{}\n\n", basis(site, profile.value().get()));
-  fmt::print("  {:<44} {:>12}  {:<12}  {}\n", "candidate", "estimate us", "known from", "cost");
+  command_line::print("{}\n", basis(site, profile.value().get()));
+  notes(config.value());
+  command_line::print("\n");
+  command_line::print("  {:<44} {:>12}  {:<12}  {}\n", "candidate", "estimate us", "known from",
+                      "cost");
   for (const Row& row : rows(tuner.value(), collective.value(), block, access, chosen->first)) {
-    fmt::print("{} {:<44} {:>12.2f}  {:<12}  {}\n", row.candidate == chosen->first ? '*' : ' ',
-               in_full(tuner.value(), row.candidate), row.estimate.microseconds,
-               to_string(row.estimate.source),
-               row.why_not.empty() ? std::string(row.candidate.algorithm->cost) : row.why_not);
+    command_line::print(
+        "{} {:<44} {:>12.2f}  {:<12}  {}\n", row.candidate == chosen->first ? '*' : ' ',
+        in_full(tuner.value(), row.candidate), row.estimate.microseconds,
+        to_string(row.estimate.source),
+        row.why_not.empty() ? std::string(row.candidate.algorithm->cost) : row.why_not);
   }
-  fmt::print("\n* {}: {}\n", in_full(tuner.value(), chosen->first), chosen->second);
+  command_line::print("\n* {}: {}\n", in_full(tuner.value(), chosen->first), chosen->second);
   return 0;
 }
 
@@ -202,7 +224,7 @@ int explain(Options options) {
 
 int main(int argc, char** argv) {
   Options options;
-  options.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  options.cores = tools::usable_cores();
   CLI::App app{
       "Shows what a call would run as: every candidate with its estimated time, and why the winner "
       "wins."};
@@ -214,7 +236,7 @@ int main(int argc, char** argv) {
       ->transform(command_line::byte_size());
   app.add_option("--ranks", options.ranks, "ranks on this host")
       ->default_str("one for each core")
-      ->check(command_line::between(1, 1024));
+      ->check(command_line::between(1, kMostRanks));
   app.add_option("--hosts", options.hosts,
                  "several hosts: the host of each rank, 0,0,1,1, or hosts and ranks of each, 2x4");
   app.add_option("--cores", options.cores, "cores of a host")

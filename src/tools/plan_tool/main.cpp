@@ -12,6 +12,7 @@
 
 #include "algorithms/algorithms.h"
 #include "command_line/help.h"
+#include "command_line/print.h"
 #include "plan/json.h"
 #include "plan/limits.h"
 #include "plan/printer.h"
@@ -31,7 +32,7 @@ constexpr int kUsage = 2;
 constexpr int kFile = 3;
 
 int complain(int code, const std::string& what) {
-  fmt::print(stderr, "tessera-plan: {}\n", what);
+  command_line::print(stderr, "tessera-plan: {}\n", what);
   return code;
 }
 
@@ -40,12 +41,13 @@ const char* to_word(Reach reach) { return reach == Reach::kStaged ? "staged" : "
 int list() {
   for (int c = 0; c < kCollectives; ++c) {
     const auto collective = static_cast<Collective>(c);
-    fmt::print("{}\n", to_string(collective));
+    command_line::print("{}\n", to_string(collective));
     for (const Algorithm& algorithm : algorithms(collective)) {
-      fmt::print("  {:<20} {:<7} {}\n", algorithm.name, to_word(algorithm.reach), algorithm.cost);
+      command_line::print("  {:<20} {:<7} {}\n", algorithm.name, to_word(algorithm.reach),
+                          algorithm.cost);
     }
   }
-  fmt::print(
+  command_line::print(
       "\nS bytes, n ranks, m chunks; alpha, beta, gamma: a hop, to move a byte, to reduce one; "
       "\nhierarchical ones: h hosts of l ranks, alpha' and beta' between them\n");
   return kDone;
@@ -151,8 +153,8 @@ int verify_file(const std::string& name) {
     return complain(kFaulty, fmt::format("{}: {}: {}", name, to_string(verified.status().code()),
                                          verified.status().message()));
   }
-  fmt::print("{}: plan \"{}\" is a correct {} over {} rank(s)\n", name, plan.value().name,
-             to_string(plan.value().collective), plan.value().ranks);
+  command_line::print("{}: plan \"{}\" is a correct {} over {} rank(s)\n", name, plan.value().name,
+                      to_string(plan.value().collective), plan.value().ranks);
   return kDone;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "command_line/help.h"
+#include "command_line/print.h"
 #include "plan/json.h"
 #include "plan/limits.h"
 #include "simulator/timeline.h"
@@ -31,7 +32,7 @@ struct Options {
 };
 
 int fail(const std::string& text, int code = 1) {
-  fmt::print(stderr, "tessera-sim: {}\n", text);
+  command_line::print(stderr, "tessera-sim: {}\n", text);
   return code;
 }
 int fail(const Status& status) { return fail(status.message()); }
@@ -56,7 +57,7 @@ int simulate_one(const Options& options, const tools::Site& site, const simulato
   const Result<simulator::Outcome> outcome =
       tools::run(site, source, tools::message_of(options.call, site.ranks(), reach), cost, trace);
   if (!outcome.ok()) return fail(outcome.status());
-  fmt::print("{}", tools::report(site, options.call, source, outcome.value()));
+  command_line::print("{}", tools::report(site, options.call, source, outcome.value()));
   if (!options.trace.empty()) {
     const std::string text = simulator::to_trace_json(*outcome->timeline, source, site.graph);
     if (Status s = tools::write_file(options.trace, text); !s.ok()) return fail(s);
@@ -101,7 +102,7 @@ int simulate_all(const Options& options, const tools::Site& site, const simulato
     }
     rows.push_back(std::move(row));
   }
-  fmt::print("{}", tools::table(site, options.call, std::move(rows)));
+  command_line::print("{}", tools::table(site, options.call, std::move(rows)));
   return 0;
 }
 
@@ -225,7 +226,7 @@ int main(int argc, char** argv) {
   const Result<Collective> collective = tools::collective_named(options.collective);
   if (named && !collective.ok()) return fail(collective.status().message(), 2);
   if (options.list) {
-    fmt::print("{}", tools::list_algorithms(named ? &collective.value() : nullptr));
+    command_line::print("{}", tools::list_algorithms(named ? &collective.value() : nullptr));
     return tools::finish(0);
   }
   if (!named) return fail("which collective? --help explains, --list names them", 2);

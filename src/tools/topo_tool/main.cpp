@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "command_line/help.h"
+#include "command_line/print.h"
 #include "plan/limits.h"
 #include "tools/common/files.h"
 #include "topology/describe.h"
@@ -31,7 +32,7 @@ struct Options {
 };
 
 int fail(const Status& status) {
-  fmt::print(stderr, "tessera-topo: {}\n", status.message());
+  command_line::print(stderr, "tessera-topo: {}\n", status.message());
   return 1;
 }
 
@@ -84,7 +85,7 @@ int show(const Options& options) {
   if (!described.ok()) return fail(described.status());
   const topology::Machine& machine = described->machine;
   for (const topology::Warning& warning : machine.warnings)
-    fmt::print(stderr, "{}:{}: {}\n", machine.source, warning.line, warning.text);
+    command_line::print(stderr, "{}:{}: {}\n", machine.source, warning.line, warning.text);
   topology::GraphOptions graph_options;
   graph_options.cores = !options.no_cores;
   topology::Graph graph = topology::graph_of(machine, graph_options);
@@ -106,7 +107,7 @@ int show(const Options& options) {
     if (!given.ok()) return fail(given.status());
     layout = std::move(given);
   }
-  if (!options.quiet) fmt::print("{}", topology::to_text(graph, &layout.value()));
+  if (!options.quiet) command_line::print("{}", topology::to_text(graph, &layout.value()));
   if (Status s = write_files(options, described.value(), graph, layout.value()); !s.ok())
     return fail(s);
   return 0;

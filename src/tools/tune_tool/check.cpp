@@ -1,11 +1,12 @@
 #include "tools/tune_tool/check.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "command_line/print.h"
+#include "tools/common/layout.h"
 #include "tuner/tuner.h"
 
 namespace tessera::tune {
@@ -18,13 +19,14 @@ constexpr double kNearShare = 0.90, kEstimateShare = 0.80;
 
 Status Report::add(int ranks, const Agenda& agenda, const std::vector<double>& times,
                    std::shared_ptr<const Profile> profile) {
-  const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int cores = tools::usable_cores();
   Result<Tuner> tuner =
       Tuner::create({ranks, ranks > cores, cores}, agenda.config, std::move(profile));
   if (!tuner.ok()) return tuner.status();
   if (cells_ == 0) {
-    fmt::print("{:<15} {:>5} {:>10}  {:<44} {:>9}  {:<44} {:>9} {:>6} {:>9} {:>6}\n", "collective",
-               "ranks", "block", "best", "us", "chosen", "us", "ratio", "estimate", "error");
+    command_line::print("{:<15} {:>5} {:>10}  {:<44} {:>9}  {:<44} {:>9} {:>6} {:>9} {:>6}\n",
+                        "collective", "ranks", "block", "best", "us", "chosen", "us", "ratio",
+                        "estimate", "error");
   }
   const size_t columns = agenda.candidates.size() + 1;
   for (size_t i = 0; i < agenda.block_bytes.size(); ++i) {
@@ -50,7 +52,7 @@ Status Report::add(int ranks, const Agenda& agenda, const std::vector<double>& t
     estimated_ += std::abs(error) <= kEstimate ? 1 : 0;
     worst_ = std::max(worst_, ratio);
     chosen_worst_ = std::max(chosen_worst_, choice);
-    fmt::print(
+    command_line::print(
         "{:<15} {:>5} {:>10}  {:<44} {:>9.2f}  {:<44} {:>9.2f} {:>6.2f} {:>9.2f} {:>+5.0f}%\n",
         to_string(agenda.collective), ranks, agenda.block_bytes[i],
         best + 1 < columns ? describe(agenda.candidates[best]) : "-", row[best],
@@ -61,7 +63,7 @@ Status Report::add(int ranks, const Agenda& agenda, const std::vector<double>& t
 
 bool Report::finish() const {
   const double cells = std::max(1, cells_);
-  fmt::print(
+  command_line::print(
       "# {} cells: chosen candidate within 10 % of the best in {:.0f} % (wanted {:.0f}), worst "
       "{:.2f} (wanted {:.2f})\n"
       "# run by a communicator that chooses by itself: within 10 % in {:.0f} % (wanted {:.0f}), "

@@ -3,7 +3,6 @@
 //
 // Exit codes: 0 done; 1 something failed; 2 wrong arguments; 3 a check fell short.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -15,7 +14,9 @@
 
 #include "base/log.h"
 #include "command_line/help.h"
+#include "command_line/print.h"
 #include "tools/common/files.h"
+#include "tools/common/layout.h"
 #include "tools/common/names.h"
 #include "tools/common/progress.h"
 #include "tools/tune_tool/check.h"
@@ -105,7 +106,7 @@ Result<std::vector<Round>> rounds(const Options& options, const Config& config) 
   std::vector<Round> all;
   const Result<std::vector<Collective>> collectives = chosen(options.collectives);
   if (!collectives.ok()) return collectives.status();
-  const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int cores = tools::usable_cores();
   for (const int ranks : options.ranks) {
     for (const Collective collective : collectives.value()) {
       Agenda agenda;
@@ -127,7 +128,7 @@ Result<std::vector<Round>> rounds(const Options& options, const Config& config) 
 }
 
 int fail(const Status& status) {
-  fmt::print(stderr, "tessera-tune: {}\n", status.message());
+  command_line::print(stderr, "tessera-tune: {}\n", status.message());
   return status.code() == Code::kInvalidArgument ? 2 : 1;
 }
 
@@ -185,8 +186,8 @@ int make_profile(const Options& options, const Config& config) {
         Status::error(Code::kSystem, "no time was measured; {} stays as it was", path.value()));
   if (Status s = save_profile(profile, path.value()); !s.ok()) return fail(s);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  fmt::print("{}\n{} times measured in {:.0f} s, saved as {}\n", profile.about,
-             profile.samples.size(), took.count(), path.value());
+  command_line::print("{}\n{} times measured in {:.0f} s, saved as {}\n", profile.about,
+                      profile.samples.size(), took.count(), path.value());
   return 0;
 }
 
@@ -196,8 +197,8 @@ int check_choices(const Options& options, const Config& config) {
   std::vector<Round>& all = agendas.value();
   Result<std::shared_ptr<const Profile>> profile = find_profile(config);
   if (!profile.ok()) return fail(profile.status());
-  fmt::print("# {}: {}\n", profile.value() ? "profile of" : "no profile, rules only, on",
-             machine_in_words());
+  command_line::print("# {}: {}\n", profile.value() ? "profile of" : "no profile, rules only, on",
+                      machine_in_words());
   Report report;
   tools::Progress progress(std::chrono::milliseconds(0));
   for (size_t i = 0; i < all.size(); ++i) {
@@ -246,7 +247,7 @@ int main(int argc, char** argv) {
       ->check(command_line::between(1.0, 3600.0));
   app.add_flag("--check", options.check,
                "measure all candidates beside what is chosen automatically, and print how good the "
-               "choices and the estimates are; saves nothing");
+               "choices and the estimates are; saves nothing. Exit code 3: not good enough");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
