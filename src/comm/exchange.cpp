@@ -192,11 +192,11 @@ Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, S
     if (dead || left) return gone(peer, dead, call);
     if (core_.health->aborted()) return core_.health->status();
     if (deadline.passed()) {
-      return Status::error(Code::kTimeout,
-                           "{}: {}: rank {} has not joined in within the deadline "
-                           "(TESSERA_TIMEOUT_MS); every rank must "
-                           "make this call",
-                           core_.health->who(), to_text(call), peer);
+      return core_.health->explain(Status::error(
+          Code::kTimeout,
+          "{}: {}: rank {} has not joined in within the deadline (TESSERA_TIMEOUT_MS); every rank "
+          "must make this call",
+          core_.health->who(), to_text(call), peer));
     }
   }
   return {};

@@ -37,6 +37,9 @@ class Health {
   // Looks for dead or departed peers; costs system calls. ok, or the error it raised.
   Status look();
 
+  // What to report for a wait that ended at its deadline with `overdue` (Liveness::explain).
+  Status explain(const Status& overdue) const { return liveness_.explain(who(), overdue); }
+
   // This rank itself was aborted: even set-up calls end.
   bool aborted() const { return aborted_.raised(); }
   bool peer_dead(int peer) const {

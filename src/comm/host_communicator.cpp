@@ -173,9 +173,9 @@ Status HostCommunicator::register_window(void* pointer, size_t bytes, uint64_t* 
     if (ready) break;
     if (Status s = core_->health->look(); !s.ok()) return s;
     if (until.passed()) {
-      return core_->health->raise(Status::error(
+      return core_->health->raise(core_->health->explain(Status::error(
           Code::kTimeout, "{}: window registration: a peer's memory did not arrive within {} ms",
-          core_->health->who(), options_.config.timeout.count()));
+          core_->health->who(), options_.config.timeout.count())));
     }
     yield();
   }

@@ -25,6 +25,11 @@ bool ended(int pid, uint64_t start_time) {
   return ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
+bool stopped(int pid, uint64_t start_time) {
+  const auto state = bootstrap::look_at_process(pid);
+  return state && state->stopped && state->start_time == start_time;
+}
+
 }  // namespace
 
 Result<Liveness> Liveness::watch(const std::vector<Member>& members, int own_rank) {
@@ -96,6 +101,22 @@ int Liveness::dead() const {
     }
   }
   return -1;
+}
+
+Status Liveness::explain(const std::string& who, const Status& overdue) const {
+  const Watched* first = nullptr;
+  int count = 0;
+  for (const Watched& watched : watched_) {
+    if (!stopped(watched.pid, watched.start_time)) continue;
+    if (count++ == 0) first = &watched;
+  }
+  if (first == nullptr) return overdue;
+  return Status::error(
+      Code::kRemote,
+      "{}: the process of rank {} (pid {}) is stopped{}: let it go on (kill -CONT {}, or from the "
+      "debugger that holds it). What this led to: {}",
+      who, first->rank, first->pid, count > 1 ? fmt::format(" ({} in all)", count) : "", first->pid,
+      overdue.message());
 }
 
 }  // namespace tessera

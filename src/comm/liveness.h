@@ -1,11 +1,12 @@
-// Tells whether the processes of other ranks still live: pidfds where the kernel has them (opened
+// Tells whether the processes of other ranks still live, or are stopped: pidfds where the kernel has them (opened
 // while the peer is known to live, so that a reused pid is never taken for the peer), else pid and
 // start time from /proc. Ranks of the own process always live. Ranks in another pid namespace
 // cannot be watched (a log line says so): only a deadline tells that they are gone. Thread safety:
-// dead() may be called from any thread at any time.
+// dead() and explain() may be called from any thread at any time.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/fd.h"
@@ -25,12 +26,16 @@ class Liveness {
   // The same for one rank.
   bool dead(int rank) const;
 
+  // What to report for a wait of `who` that ended at its deadline with `overdue`: kRemote naming a
+  // rank whose process is stopped, by a signal or a debugger, if /proc shows one; else `overdue`.
+  Status explain(const std::string& who, const Status& overdue) const;
+
  private:
   // One process; ranks that share it are represented by the lowest.
   struct Watched {
     int rank = -1;
     int pid = 0;
-    uint64_t start_time = 0;  // of /proc/pid/stat; used when fd is not valid. 0: had ended before
+    uint64_t start_time = 0;  // of /proc/pid/stat. 0: had ended before, or /proc is masked
     Fd fd;
   };
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 
 #include "base/log.h"
@@ -9,6 +10,9 @@
 
 namespace tessera::testing {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 // A child that waits to be killed, described as the given rank.
 class Child {
@@ -29,10 +33,12 @@ class Child {
 
   const Member& member() const { return member_; }
   // Leaves a zombie.
-  void kill() const {
-    ::kill(pid_, SIGKILL);
+  void kill() const { signal(SIGKILL, WEXITED); }
+  // Returns when the process is in the state that follows.
+  void signal(int number, int state) const {
+    ::kill(pid_, number);
     siginfo_t info;
-    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
+    ::waitid(P_PID, static_cast<id_t>(pid_), &info, state | WNOWAIT);
   }
   void end() {
     if (pid_ <= 0) return;
@@ -64,6 +70,59 @@ TEST(Liveness, AZombieIsDead) {
   EXPECT_EQ(liveness.dead(), -1);
   child.kill();
   EXPECT_EQ(liveness.dead(), 1);
+}
+
+Status overdue() { return {Code::kTimeout, "rank 1 does not come"}; }
+
+TEST(Liveness, AStoppedProcessIsNamedAsTheReasonWhyRanksAreLate) {
+  const Child child(1);
+  const Liveness liveness = watch({bootstrap::describe_self(0), child.member()}, 0);
+  child.signal(SIGSTOP, WSTOPPED);
+  const Status why = liveness.explain("rank 0", overdue());
+  EXPECT_EQ(liveness.dead(), -1);
+  EXPECT_EQ(why.code(), Code::kRemote);
+  const int pid = child.member().pid;
+  EXPECT_THAT(
+      why.message(),
+      AllOf(HasSubstr(fmt::format("rank 0: the process of rank 1 (pid {}) is stopped", pid)),
+            HasSubstr(fmt::format("kill -CONT {}", pid)), HasSubstr("rank 1 does not come")));
+}
+
+TEST(Liveness, AProcessThatADebuggerHoldsIsNamed) {
+  const Child child(1);
+  const Liveness liveness = watch({bootstrap::describe_self(0), child.member()}, 0);
+  if (::ptrace(PTRACE_SEIZE, child.member().pid, 0, 0) != 0) GTEST_SKIP() << "ptrace is forbidden";
+  ASSERT_EQ(::ptrace(PTRACE_INTERRUPT, child.member().pid, 0, 0), 0);
+  int state;
+  ASSERT_EQ(::waitpid(child.member().pid, &state, __WALL), child.member().pid);
+  EXPECT_EQ(liveness.explain("rank 0", overdue()).code(), Code::kRemote);
+}
+
+TEST(Liveness, OfSeveralStoppedProcessesTheLowestIsNamedAndAllAreCounted) {
+  const Child one(1);
+  const Child two(2);
+  const Child three(3);
+  const Liveness liveness =
+      watch({bootstrap::describe_self(0), one.member(), two.member(), three.member()}, 0);
+  two.signal(SIGSTOP, WSTOPPED);
+  three.signal(SIGSTOP, WSTOPPED);
+  EXPECT_THAT(liveness.explain("rank 0", overdue()).message(),
+              AllOf(HasSubstr("the process of rank 2 (pid"), HasSubstr("is stopped (2 in all)")));
+}
+
+TEST(Liveness, WhoRunsOrGoesOnOrHasAnotherPidNamespaceIsNoReason) {
+  const Child child(1);
+  const Child stranger(2);
+  Member elsewhere = stranger.member();
+  elsewhere.pid_namespace ^= 1;
+  elsewhere.process ^= 1;
+  const Liveness liveness = watch({bootstrap::describe_self(0), child.member(), elsewhere}, 0);
+  stranger.signal(SIGSTOP, WSTOPPED);
+  child.signal(SIGSTOP, WSTOPPED);
+  child.signal(SIGCONT, WCONTINUED);
+  const Status why = liveness.explain("rank 0", overdue());
+  EXPECT_EQ(why.code(), Code::kTimeout);
+  EXPECT_EQ(why.message(), overdue().message());
 }
 
 TEST(Liveness, AReapedChildIsDead) {

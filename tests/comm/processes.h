@@ -25,11 +25,10 @@ struct Ending {
 };
 
 // Runs body in `ranks` processes; body returns what went wrong ("" for nothing). A body that never
-// returns is killed by the test's time-out. `adjust`: what a rank's process does first, perhaps to
-// its options.
-inline std::vector<Ending> run_processes(
-    int ranks, const CommOptions& options, const std::function<std::string(Communicator&)>& body,
-    const std::function<void(int rank, CommOptions&)>& adjust = {}) {
+// returns is killed by the test's time-out.
+inline std::vector<Ending> run_children(
+    int ranks, const Config& config,
+    const std::function<std::string(int rank, const UniqueId&)>& body) {
   std::vector<Ending> endings(ranks);
   Late<UniqueId> id;
   std::vector<pid_t> pids;
@@ -40,14 +39,7 @@ inline std::vector<Ending> run_processes(
     const pid_t pid = fork();
     if (pid == 0) {
       close(ends[0]);
-      std::string text;
-      {
-        CommOptions own = options;
-        if (adjust) adjust(rank, own);
-        Result<std::unique_ptr<Communicator>> comm =
-            Communicator::create(id.take().value_or(UniqueId{}), ranks, rank, own);
-        text = comm.ok() ? body(*comm.value()) : "create: " + comm.status().message();
-      }
+      const std::string text = body(rank, id.take().value_or(UniqueId{}));
       const ssize_t written = write(ends[1], text.data(), text.size());
       _exit(text.empty() && written == 0 ? 0 : 1);
     }
@@ -55,7 +47,7 @@ inline std::vector<Ending> run_processes(
     pids.push_back(pid);
     pipes.push_back(ends[0]);
   }
-  const Result<UniqueId> made = create_unique_id(options.config);
+  const Result<UniqueId> made = create_unique_id(config);
   EXPECT_TRUE(made.ok()) << made.status().message();
   id.give(made.ok() ? made.value() : UniqueId{}, ranks);  // ranks refuse an empty one
   for (int rank = 0; rank < ranks; ++rank) {
@@ -69,6 +61,18 @@ inline std::vector<Ending> run_processes(
     endings[rank].exit_code = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
   }
   return endings;
+}
+
+// The same with a communicator. `adjust`: what a rank's process does first, perhaps to its options.
+inline std::vector<Ending> run_processes(
+    int ranks, const CommOptions& options, const std::function<std::string(Communicator&)>& body,
+    const std::function<void(int rank, CommOptions&)>& adjust = {}) {
+  return run_children(ranks, options.config, [&](int rank, const UniqueId& id) {
+    CommOptions own = options;
+    if (adjust) adjust(rank, own);
+    Result<std::unique_ptr<Communicator>> comm = Communicator::create(id, ranks, rank, own);
+    return comm.ok() ? body(*comm.value()) : "create: " + comm.status().message();
+  });
 }
 
 }  // namespace tessera::test

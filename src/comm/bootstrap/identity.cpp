@@ -59,6 +59,7 @@ std::optional<ProcessState> look_at_process(int pid) {
   if (at == nullptr || at[1] == '\0') return std::nullopt;
   ProcessState state;
   state.ended = at[2] == 'Z' || at[2] == 'X';
+  state.stopped = at[2] == 'T' || at[2] == 't';
   for (int field = 2; field < 22; ++field) {
     at = std::strchr(at + 1, ' ');
     if (at == nullptr) return std::nullopt;

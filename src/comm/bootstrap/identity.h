@@ -17,6 +17,7 @@ uint64_t process_token(int pid, uint64_t pid_namespace, uint64_t start_time);
 struct ProcessState {
   uint64_t start_time = 0;  // clock ticks since boot
   bool ended = false;       // a zombie
+  bool stopped = false;     // by a signal, or by who traces it
 };
 
 // What /proc says of a pid of the own namespace; nothing when there is no such process. No
