@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/hash.h"
 #include "comm/sleep.h"
 
@@ -9,6 +11,7 @@ namespace tessera {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestFlush{200};
+constexpr std::chrono::milliseconds kBetweenLooks{100};  // at all who are still to come
 
 const char* to_text(SetupCall call) {
   switch (call) {
@@ -64,11 +67,13 @@ Status SetupExchange::gather(std::span<const int> members, const void* mine, voi
 
 Status SetupExchange::exchange(std::span<const int> members, const SetupOccasion& occasion,
                                const void* mine, void* all, size_t bytes, Deadline deadline) {
+  to_come_ = members;
   for (const int peer : members) {
     if (peer == core_.rank) continue;
     if (Status s = post(peer, occasion, mine, bytes, deadline); !s.ok()) return s;
   }
   for (size_t i = 0; i < members.size(); ++i) {
+    to_come_ = members.subspan(i);
     auto* to = static_cast<std::byte*>(all) + i * bytes;
     if (members[i] == core_.rank) {
       std::memcpy(to, mine, bytes);
@@ -150,25 +155,36 @@ void SetupExchange::pass_over_revoked(int peer) {
   if (box.revoked.counter.reached(taken_[peer] + 1)) acknowledge(peer);
 }
 
+// Who ended may have done its part before: what it posted is looked at after its end was seen.
+std::vector<int> SetupExchange::dead_to_come() const {
+  std::vector<int> dead = core_.health->dead_among(to_come_);
+  std::erase_if(dead, [&](int member) {
+    const SetupBox& box = core_.view.pair(core_.rank, member).setup;
+    return box.posted.counter.reached(taken_[member] + 1);
+  });
+  return dead;
+}
+
+Status SetupExchange::dead(std::span<const int> ranks, SetupCall call) {
+  const std::string* lost = core_.health->connection_lost(ranks.front());
+  const Status status = gone(lost != nullptr ? *lost : ended_text(ranks), call);
+  static_cast<void>(core_.health->raise(status));  // the text of this call says more
+  return status;
+}
+
 // A peer may have left because of another's death, which this rank has not seen yet.
-Status SetupExchange::gone(int peer, bool dead, SetupCall call) {
-  Health& health = *core_.health;
-  const std::string* lost = dead ? health.connection_lost(peer) : nullptr;
-  std::string why = lost != nullptr ? *lost
-                    : dead          ? fmt::format("the process of rank {} has ended", peer)
-                                    : fmt::format("rank {} has destroyed its communicator", peer);
+Status SetupExchange::gone(std::string why, SetupCall call) const {
+  const Health& health = *core_.health;
   const Status before = health.status();
   if (!before.ok()) why += "; before that: " + before.message();
-  const Status status =
-      Status::error(Code::kRemote, "{}: {}: {}", health.who(), to_text(call), why);
-  if (dead) static_cast<void>(health.raise(status));  // the text of this call says more
-  return status;
+  return Status::error(Code::kRemote, "{}: {}: {}", health.who(), to_text(call), why);
 }
 
 Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, SetupCall call,
                             Deadline deadline) {
   const Core* const own[] = {&core_};
   Idle idle(core_.yields);
+  std::optional<Deadline> next_look;  // reads clocks: from the first sleep on
   core_.progress();
   for (int i = 0; i < core_.spins; ++i) {
     if (counter.reached(target)) return {};
@@ -185,12 +201,18 @@ Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, S
     }
     sleep_until_rung(own, [&] { return core_.progress() || counter.value() >= target; });
     core_.progress();
-    // Who ended may have done its part before: the counter is looked at after its end was seen.
-    const bool dead = core_.health->peer_dead(peer);
+    if (!next_look) next_look = Deadline::after(kBetweenLooks);
+    const bool ended = core_.health->peer_dead(peer);
     const bool left = core_.view.rank(peer).left.raised();
     if (counter.reached(target)) return {};
-    if (dead || left) return gone(peer, dead, call);
-    if (core_.health->aborted()) return core_.health->status();
+    if (ended || left || next_look->passed()) {
+      next_look = Deadline::after(kBetweenLooks);
+      if (const std::vector<int> ranks = dead_to_come(); !ranks.empty()) return dead(ranks, call);
+      if (ended) return dead({&peer, 1}, call);
+      if (left) return gone(fmt::format("rank {} has destroyed its communicator", peer), call);
+    }
+    if (core_.health->aborted() || (call == SetupCall::kInit && !core_.health->good()))
+      return core_.health->status();
     if (deadline.passed()) {
       return core_.health->explain(Status::error(
           Code::kTimeout,

@@ -60,13 +60,17 @@ class SetupExchange {
   void revoke();
   void pass_over_revoked(int peer);
   void acknowledge(int peer);
-  Status gone(int peer, bool dead, SetupCall call);
+  // Of the members still to come, those whose process has ended or whose connection is lost.
+  std::vector<int> dead_to_come() const;
+  Status dead(std::span<const int> ranks, SetupCall call);
+  Status gone(std::string why, SetupCall call) const;
   Status await(const Counter& counter, uint64_t target, int peer, SetupCall call,
                Deadline deadline);
 
   Core& core_;
   std::vector<uint64_t> posted_;  // to each peer
   std::vector<uint64_t> taken_;   // from each peer
+  std::span<const int> to_come_;  // of the present call's members, whose message is not taken yet
   bool to_revoke_ = false;        // messages of the last call, which failed
 };
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "comm/communicator.h"
 #include "comm/exchange.h"
+#include "comm/hand_over.h"
 #include "comm/idle.h"
 #include "comm/network.h"
 #include "sync/barrier.h"
@@ -20,8 +21,6 @@
 
 namespace tessera {
 namespace {
-
-constexpr uint64_t kSegmentTag = ~uint64_t{0};
 
 // Cores that this process may use; empty when the kernel does not say.
 cpu_set_t usable_cores() {
@@ -50,49 +49,16 @@ Status commit_areas(const Fd& fd, int ranks) {
   return shm::commit(fd, 0, layout.arena_offset(0));
 }
 
-// From the host's first rank, as long as it lives.
-Result<Fd> receive_segment(Core& core, int first, const Liveness& liveness, Deadline deadline) {
-  for (;;) {
-    const Deadline soon = Deadline::after(
-        std::min<std::chrono::nanoseconds>(deadline.left(), std::chrono::milliseconds(100)));
-    Result<Fd> received = core.mailbox->receive(first, kSegmentTag, soon);
-    if (received.ok() || received.status().code() != Code::kTimeout || deadline.passed())
-      return received;
-    if (liveness.dead(first)) {
-      return Status::error(Code::kRemote,
-                           "rank {}: the process of rank {} ended during initialisation", core.rank,
-                           first);
-    }
-  }
+size_t segment_bytes(const Core& core) {
+  return SegmentView::bytes(core.ranks, arena_bytes(core.ranks)) + emulation_bytes(core);
 }
 
-// The host's first rank makes the segment and passes it on.
-Status share_segment(Core& core, const Liveness& liveness, Deadline deadline) {
-  Fd fd;
-  const std::vector<int> here = core.neighbours();
-  if (core.rank == here.front()) {
-    Result<Fd> made = shm::create(SegmentView::bytes(core.ranks, arena_bytes(core.ranks)) +
-                                  emulation_bytes(core));
-    if (!made.ok()) return made.status();
-    fd = std::move(made).value();
-    if (Status s = commit_areas(fd, core.ranks); !s.ok()) return s;
-    for (int peer : here) {
-      if (peer == core.rank) continue;
-      if (Status s = core.mailbox->send(core.socket_names[peer], fd.get(), kSegmentTag, deadline);
-          !s.ok())
-        return s;
-    }
-  } else {
-    Result<Fd> received = receive_segment(core, here.front(), liveness, deadline);
-    if (!received.ok()) return received.status();
-    fd = std::move(received).value();
-  }
+Status map_segment(Core& core, Fd fd) {
   Result<std::shared_ptr<shm::Segment>> segment = shm::attach(std::move(fd));
   if (!segment.ok()) return segment.status();
-  core.segment = std::move(segment).value();
-  if (core.segment->bytes() <
-      SegmentView::bytes(core.ranks, arena_bytes(core.ranks)) + emulation_bytes(core))
+  if (segment.value()->bytes() < segment_bytes(core))
     return Status::error(Code::kInternal, "shared segment is smaller than its layout");
+  core.segment = std::move(segment).value();
   std::vector<std::byte*> bases;
   for (int rank = 0; rank < core.ranks; ++rank)
     bases.push_back(core.elsewhere(rank) ? core.ports->mirror() : core.segment->base());
@@ -101,6 +67,21 @@ Status share_segment(Core& core, const Liveness& liveness, Deadline deadline) {
     core.ways.push_back({&core.view.rank(rank).doorbell});
   if (core.ports) core.ports->set_segment(core.segment->base());
   return {};
+}
+
+// The host's first rank makes the segment and passes it on.
+Status share_segment(Core& core, HandOver& hand_over) {
+  const int first = core.neighbours().front();
+  if (core.rank != first) {
+    Result<Fd> received = hand_over.receive(first, kSegmentTag);
+    return received.ok() ? map_segment(core, std::move(received).value()) : received.status();
+  }
+  Result<Fd> made = shm::create(segment_bytes(core));
+  if (!made.ok()) return made.status();
+  if (Status s = commit_areas(made.value(), core.ranks); !s.ok()) return s;
+  const Status sent = hand_over.send_to_neighbours(made.value(), kSegmentTag);
+  const Status mapped = map_segment(core, std::move(made).value());
+  return mapped.ok() ? sent : mapped;
 }
 
 // What ranks tell each other once the segment is there.
@@ -237,6 +218,25 @@ Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
   return {};
 }
 
+// Of a core that knows its members. Who cannot go on once the segment is there tells the others why.
+Status assemble(Core& core, Membership membership, const std::string& name, Deadline deadline) {
+  Result<Liveness> liveness = Liveness::watch(core.members, core.rank);
+  if (!liveness.ok()) return liveness.status();
+  HandOver hand_over(core, liveness.value(), deadline);
+  Status status = share_segment(core, hand_over);
+  if (!core.segment) return status;
+  if (core.emulated) open_emulated_ports(core);
+  if (status.ok() && core.ports && core.ports->any_elsewhere())
+    status = open_ports(core, std::move(membership), hand_over, deadline);
+  core.health = std::make_unique<Health>(core.view, core.rank, core.ranks, name,
+                                         std::move(liveness).value(), core.ports.get());
+  if (!status.ok()) return core.health->raise(status);
+  SetupExchange exchange(core);
+  if (Status s = probe_machine(core, exchange, deadline); !s.ok()) return s;
+  core.set_up = exchange.counts();
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOptions& options,
@@ -270,18 +270,7 @@ Result<std::unique_ptr<Core>> form(Membership membership, int rank, const CommOp
     if (!ports.ok()) return ports.status();
     core->ports = std::move(ports).value();
   }
-  Result<Liveness> liveness = Liveness::watch(core->members, rank);
-  if (!liveness.ok()) return liveness.status();
-  if (Status s = share_segment(*core, liveness.value(), deadline); !s.ok()) return s;
-  if (core->emulated) open_emulated_ports(*core);
-  if (several_hosts) {
-    if (Status s = open_ports(*core, std::move(membership), deadline); !s.ok()) return s;
-  }
-  core->health = std::make_unique<Health>(core->view, rank, core->ranks, options.name,
-                                          std::move(liveness).value(), core->ports.get());
-  SetupExchange exchange(*core);
-  if (Status s = probe_machine(*core, exchange, deadline); !s.ok()) return s;
-  core->set_up = exchange.counts();
+  if (Status s = assemble(*core, std::move(membership), options.name, deadline); !s.ok()) return s;
   log::info(rank, "Init COMPLETE: rank {} of {}{}, {}", rank, core->ranks,
             core->one_process ? ", all in one process" : "",
             core->single_copy ? "single copies through the kernel" : "no single copies");

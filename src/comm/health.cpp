@@ -89,6 +89,14 @@ Status Health::look() {
   return {};
 }
 
+std::vector<int> Health::dead_among(std::span<const int> ranks) const {
+  std::vector<int> dead = liveness_.dead_among(ranks);
+  for (const int rank : ranks) {
+    if (connection_lost(rank) != nullptr) dead.push_back(rank);
+  }
+  return dead;
+}
+
 void Health::stop(Flag& flag, const char* how) {
   flag.raise();
   ErrorRecord record{};

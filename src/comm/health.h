@@ -3,7 +3,9 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "comm/liveness.h"
@@ -45,6 +47,8 @@ class Health {
   bool peer_dead(int peer) const {
     return liveness_.dead(peer) || connection_lost(peer) != nullptr;
   }
+  // Those of `ranks` of which it is true; a few system calls for all.
+  std::vector<int> dead_among(std::span<const int> ranks) const;
   // Why nothing comes from a rank of another host any more; null: it does, or is of this host.
   const std::string* connection_lost(int peer) const {
     return ports_ != nullptr ? ports_->lost(peer) : nullptr;

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/log.h"
+#include "comm/bootstrap/agreement.h"
 #include "comm/bootstrap/identity.h"
 
 namespace tessera {
@@ -86,7 +87,8 @@ bool Liveness::dead(int rank) const {
   return polled.revents != 0;
 }
 
-int Liveness::dead() const {
+template <class See>
+void Liveness::look(const See& see) const {
   for (size_t first = 0; first < watched_.size(); first += kBatch) {
     const size_t count = std::min(kBatch, watched_.size() - first);
     pollfd polled[kBatch];
@@ -97,10 +99,31 @@ int Liveness::dead() const {
       const Watched& watched = watched_[first + i];
       const bool gone =
           watched.fd.valid() ? polled[i].revents != 0 : ended(watched.pid, watched.start_time);
-      if (gone) return watched.rank;
+      if (gone && !see(first + i)) return;
     }
   }
-  return -1;
+}
+
+int Liveness::dead() const {
+  int lowest = -1;
+  look([&](size_t index) {
+    lowest = watched_[index].rank;
+    return false;
+  });
+  return lowest;
+}
+
+std::vector<int> Liveness::dead_among(std::span<const int> ranks) const {
+  std::vector<bool> gone(watched_.size());
+  bool any = false;
+  look([&](size_t index) { return any = gone[index] = true; });
+  std::vector<int> dead;
+  if (!any) return dead;
+  for (const int rank : ranks) {
+    const int index = by_rank_[static_cast<size_t>(rank)];
+    if (index >= 0 && gone[static_cast<size_t>(index)]) dead.push_back(rank);
+  }
+  return dead;
 }
 
 Status Liveness::explain(const std::string& who, const Status& overdue) const {
@@ -117,6 +140,12 @@ Status Liveness::explain(const std::string& who, const Status& overdue) const {
       "debugger that holds it). What this led to: {}",
       who, first->rank, first->pid, count > 1 ? fmt::format(" ({} in all)", count) : "", first->pid,
       overdue.message());
+}
+
+std::string ended_text(std::span<const int> ranks) {
+  const bool one = ranks.size() == 1;
+  return fmt::format("the {} {} {} ended", one ? "process of rank" : "processes of ranks",
+                     bootstrap::list_of(ranks), one ? "has" : "have");
 }
 
 }  // namespace tessera

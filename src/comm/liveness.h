@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ class Liveness {
   // The same for one rank.
   bool dead(int rank) const;
 
+  // Those of `ranks` whose process has ended; one poll() per 128 other processes.
+  std::vector<int> dead_among(std::span<const int> ranks) const;
+
   // What to report for a wait of `who` that ended at its deadline with `overdue`: kRemote naming a
   // rank whose process is stopped, by a signal or a debugger, if /proc shows one; else `overdue`.
   Status explain(const std::string& who, const Status& overdue) const;
@@ -39,8 +43,15 @@ class Liveness {
     Fd fd;
   };
 
+  // Calls see(index into watched_) for each that has ended, until it returns false.
+  template <class See>
+  void look(const See& see) const;
+
   std::vector<Watched> watched_;  // by rank
   std::vector<int> by_rank_;      // rank -> index into watched_; -1: own process, or not watched
 };
+
+// "the process of rank 2 has ended", or the same of several.
+std::string ended_text(std::span<const int> ranks);
 
 }  // namespace tessera

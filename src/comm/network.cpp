@@ -17,8 +17,6 @@
 namespace tessera {
 namespace {
 
-constexpr uint64_t kPokeTag = ~uint64_t{0} - 1;
-
 // Through a net plugin, with TCP to arrange it.
 Status connect_by_plugin(Core& core, Membership membership, std::span<const tcp::RemotePeer> peers,
                          Deadline deadline) {
@@ -78,19 +76,13 @@ void enter_ways(Core& core) {
 }
 
 // Ranks that wait for other hosts wait in poll(): their neighbours need more than a doorbell.
-Status exchange_pokes(Core& core, Deadline deadline) {
+Status exchange_pokes(Core& core, HandOver& hand_over) {
   Fd own(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!own.valid()) return Status::error(Code::kSystem, "eventfd: {}", std::strerror(errno));
-  const std::vector<int> here = core.neighbours();
-  for (const int peer : here) {
-    if (peer == core.rank) continue;
-    if (Status s = core.mailbox->send(core.socket_names[peer], own.get(), kPokeTag, deadline);
-        !s.ok())
-      return s;
-  }
-  for (const int peer : here) {
-    Result<Fd> poke = peer == core.rank ? Result<Fd>(std::move(own))
-                                        : core.mailbox->receive(peer, kPokeTag, deadline);
+  if (Status s = hand_over.send_to_neighbours(own, kPokeTag); !s.ok()) return s;
+  for (const int peer : core.neighbours()) {
+    Result<Fd> poke =
+        peer == core.rank ? Result<Fd>(std::move(own)) : hand_over.receive(peer, kPokeTag);
     if (!poke.ok()) return poke.status();
     core.ways[peer].poke = poke->get();
     core.pokes.push_back(std::move(poke).value());
@@ -131,10 +123,10 @@ void open_emulated_ports(Core& core) {
   enter_ways(core);
 }
 
-Status open_ports(Core& core, Membership membership, Deadline deadline) {
+Status open_ports(Core& core, Membership membership, HandOver& hand_over, Deadline deadline) {
   if (Status s = connect_hosts(core, std::move(membership), deadline); !s.ok()) return s;
   enter_ways(core);
-  return exchange_pokes(core, deadline);
+  return exchange_pokes(core, hand_over);
 }
 
 }  // namespace tessera

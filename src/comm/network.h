@@ -6,6 +6,7 @@
 
 #include "comm/bootstrap.h"
 #include "comm/core.h"
+#include "comm/hand_over.h"
 
 namespace tessera {
 
@@ -25,6 +26,6 @@ void open_emulated_ports(Core& core);
 // Opens the ports of a core whose segment is mapped and that has members on other hosts, and enters
 // them into its ways. All members call it; blocks until all are connected. Errors: kTimeout and
 // kRemote name the rank, its host and the addresses that were tried.
-Status open_ports(Core& core, Membership membership, Deadline deadline);
+Status open_ports(Core& core, Membership membership, HandOver& hand_over, Deadline deadline);
 
 }  // namespace tessera

@@ -1,0 +1,94 @@
+// Ranks that are killed while their communicator is being formed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "comm/hand_over.h"
+#include "comm/processes.h"
+#include "comm/ranks.h"
+#include "transports/shm/segment.h"
+
+namespace tessera::test {
+namespace {
+
+constexpr int kRanks = 5;
+using Seconds = std::chrono::seconds;
+
+// What the victim does before it is killed.
+using LastActs = std::function<void(const UniqueId&, const JoinOptions&)>;
+
+Membership joined(const UniqueId& id, const JoinOptions& options) {
+  Result<Membership> membership = join(id, options, Deadline::after(Seconds(20)));
+  if (!membership.ok()) _exit(2);
+  return std::move(membership).value();
+}
+
+// All ranks but the victim must be told so, by `code` and a text that holds `words`.
+void expect_named(int victim, const CommOptions& options, Code code, const std::string& words,
+                  const LastActs& acts, const std::vector<int>& hosts = {}) {
+  const auto body = [&](int rank, const UniqueId& id) -> std::string {
+    CommOptions own = options;
+    if (!hosts.empty()) own.config.host_id = "host " + std::to_string(hosts[rank]);
+    if (rank == victim) {
+      acts(id, {rank, kRanks, own.config});
+      raise(SIGKILL);
+    }
+    const Status status = Communicator::create(id, kRanks, rank, own).status();
+    if (status.code() != code) return "wrong code: " + status.message();
+    if (status.message().find(words) == std::string::npos) return "wrong text: " + status.message();
+    return {};
+  };
+  const std::vector<Ending> endings = run_children(kRanks, options.config, body);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    if (rank == victim) {
+      EXPECT_TRUE(endings[rank].killed);
+    } else {
+      EXPECT_EQ(endings[rank].exit_code, 0) << "rank " << rank << ": " << endings[rank].text;
+    }
+  }
+}
+
+class Killed : public testing::TestWithParam<int> {
+ protected:
+  std::string number() const { return std::to_string(GetParam()); }
+};
+
+TEST_P(Killed, BeforeItHasSaidWhoItIsItIsMissedAtTheDeadline) {
+  expect_named(GetParam(), quick_options(1500), Code::kTimeout,
+               "rank " + number() + " of 5 has not joined", [](const auto&...) {});
+}
+
+TEST_P(Killed, AfterAllHaveJoinedItIsNamedBeforeTheDeadline) {
+  expect_named(GetParam(), quick_options(60'000), Code::kRemote, "process of rank " + number(),
+               [](const UniqueId& id, const JoinOptions& options) { joined(id, options); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Victims, Killed, testing::Values(0, 2, kRanks - 1));
+
+TEST(Forming, AFirstRankThatIsKilledBetweenHandingOutTheSegmentToOneAndTheNextIsNamed) {
+  expect_named(0, quick_options(60'000), Code::kRemote, "process of rank 0",
+               [](const UniqueId& id, const JoinOptions& options) {
+                 const Membership membership = joined(id, options);
+                 const Result<Fd> segment =
+                     shm::create(SegmentView::bytes(kRanks, arena_bytes(kRanks)));
+                 EXPECT_TRUE(membership.mailbox
+                                 ->send(membership.members[1].socket_name, segment.value().get(),
+                                        kSegmentTag, Deadline::after(Seconds(20)))
+                                 .ok());
+               });
+}
+
+TEST(Forming, ARankOfAnotherHostThatIsKilledIsNamed) {
+  expect_named(4, quick_options(60'000), Code::kRemote, "rank 4",
+               [](const UniqueId& id, const JoinOptions& options) { joined(id, options); },
+               {0, 0, 0, 0, 1});
+}
+
+TEST(Forming, ARankOfAnotherHostThatIsKilledBeforeItDialsIsNamedAtTheDeadline) {
+  expect_named(0, quick_options(1500), Code::kTimeout, "rank 0 (host ",
+               [](const UniqueId& id, const JoinOptions& options) { joined(id, options); },
+               {1, 0, 0, 0, 0});
+}
+
+}  // namespace
+}  // namespace tessera::test
