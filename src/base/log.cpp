@@ -8,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/error_text.h"
 #include "base/fd.h"
 #include "base/of_process.h"
 
@@ -97,7 +98,7 @@ void configure(Level level, const std::string& file) {
     s.file = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     if (s.file.valid()) return;
     trouble = fmt::format("NCCL_DEBUG_FILE: cannot open {}: {}; logging to standard error", path,
-                          std::strerror(errno));
+                          error_text(errno));
     s.path.clear();
   }
   warn_text(-1, trouble);

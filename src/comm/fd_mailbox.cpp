@@ -11,6 +11,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/error_text.h"
 #include "base/keyed_hash.h"
 
 namespace tessera {
@@ -48,8 +49,7 @@ Address address_of(const std::string& name) {
 Result<Fd> open_socket() {
   Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.valid()) return socket;
-  return Status::error(Code::kSystem, "cannot open a Unix datagram socket: {}",
-                       std::strerror(errno));
+  return Status::error(Code::kSystem, "cannot open a Unix datagram socket: {}", error_text(errno));
 }
 
 // 0, or the error number.
@@ -135,7 +135,7 @@ FdMailbox::~FdMailbox() = default;
 Result<std::unique_ptr<FdMailbox>> FdMailbox::create() {
   std::array<uint8_t, 16> random;
   if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
-    return Status::error(Code::kSystem, "getrandom: {}", std::strerror(errno));
+    return Status::error(Code::kSystem, "getrandom: {}", error_text(errno));
   }
   std::string name = "tessera-";
   for (const uint8_t byte : random) name += fmt::format("{:02x}", byte);
@@ -144,7 +144,7 @@ Result<std::unique_ptr<FdMailbox>> FdMailbox::create() {
   const Address address = address_of(name);
   if (::bind(socket.value().get(), address.get(), address.bytes) != 0) {
     return Status::error(Code::kSystem, "cannot bind the abstract socket {}: {}", name,
-                         std::strerror(errno));
+                         error_text(errno));
   }
   return std::unique_ptr<FdMailbox>(new FdMailbox(std::move(socket).value(), std::move(name)));
 }
@@ -168,7 +168,7 @@ Status FdMailbox::send(const std::string& to, int fd, uint64_t tag, Deadline dea
     }
     if (!passes(error)) {
       return Status::error(Code::kSystem, "rank {} cannot pass descriptor {} to socket {}: {}",
-                           rank_, fd, to, std::strerror(error));
+                           rank_, fd, to, error_text(error));
     }
     if (deadline.passed()) {
       // Two that only try must not fill each other's queues for ever.
@@ -176,7 +176,7 @@ Status FdMailbox::send(const std::string& to, int fd, uint64_t tag, Deadline dea
       return Status::error(Code::kTimeout,
                            "rank {} cannot pass a descriptor to socket {}: its owner does not take "
                            "its messages ({})",
-                           rank_, to, std::strerror(error));
+                           rank_, to, error_text(error));
     }
     if (Status status = wait_for_room(to, error, deadline); !status.ok()) return status;
   }
@@ -197,7 +197,7 @@ Status FdMailbox::wait_for_room(const std::string& to, int error, Deadline deadl
   }
   pollfd polled[2] = {{socket_.get(), POLLIN, 0}, {probe.get(), POLLOUT, 0}};
   if (::poll(polled, 2, wait_ms) < 0 && errno != EINTR) {
-    return Status::error(Code::kSystem, "poll: {}", std::strerror(errno));
+    return Status::error(Code::kSystem, "poll: {}", error_text(errno));
   }
   return drain();
 }
@@ -208,7 +208,7 @@ Status FdMailbox::drain() {
     if (received.error == EAGAIN || received.error == EWOULDBLOCK) return {};
     if (received.error != 0) {
       return Status::error(Code::kSystem, "rank {} cannot read its descriptor socket: {}", rank_,
-                           std::strerror(received.error));
+                           error_text(received.error));
     }
     const Header& header = received.header;
     const bool genuine = received.bytes == sizeof header && header.magic == kMagic &&
@@ -217,10 +217,8 @@ Status FdMailbox::drain() {
     if (received.fds.size() == 1) {
       kept_.push_back({header.sender, header.tag, std::move(received.fds.front())});
     } else if (received.descriptors_lost) {
-      return Status::error(Code::kSystem,
-                           "rank {} cannot take a descriptor from rank {}: too many open files; "
-                           "raise the limit (ulimit -n)",
-                           rank_, header.sender);
+      return Status::error(Code::kSystem, "rank {} cannot take a descriptor from rank {}: {}",
+                           rank_, header.sender, error_text(EMFILE));
     }
   }
 }
@@ -246,7 +244,7 @@ Result<Fd> FdMailbox::receive(int from, uint64_t tag, Deadline deadline) {
     }
     pollfd polled = {socket_.get(), POLLIN, 0};
     if (::poll(&polled, 1, deadline.left_ms()) < 0 && errno != EINTR) {
-      return Status::error(Code::kSystem, "poll: {}", std::strerror(errno));
+      return Status::error(Code::kSystem, "poll: {}", error_text(errno));
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/error_text.h"
 #include "base/log.h"
 #include "comm/bootstrap/agreement.h"
 #include "comm/bootstrap/identity.h"
@@ -53,6 +54,10 @@ Result<Liveness> Liveness::watch(const std::vector<Member>& members, int own_ran
       continue;
     }
     Watched watched{member.rank, member.pid, 0, open_pidfd(member.pid)};
+    if (!watched.fd.valid() && ran_out(errno)) {
+      return Status::error(Code::kSystem, "rank {} cannot watch rank {}: pidfd_open: {}", own_rank,
+                           member.rank, error_text(errno));
+    }
     // Only now that the pidfd pins the process is it worth asking whether it is the right one.
     const auto state = bootstrap::look_at_process(member.pid);
     if (state) {

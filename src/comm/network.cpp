@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <span>
 
+#include "base/error_text.h"
 #include "base/log.h"
 #include "transports/emulated/engine.h"
 #include "transports/ib/engine.h"
@@ -78,7 +78,7 @@ void enter_ways(Core& core) {
 // Ranks that wait for other hosts wait in poll(): their neighbours need more than a doorbell.
 Status exchange_pokes(Core& core, HandOver& hand_over) {
   Fd own(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!own.valid()) return Status::error(Code::kSystem, "eventfd: {}", std::strerror(errno));
+  if (!own.valid()) return Status::error(Code::kSystem, "eventfd: {}", error_text(errno));
   if (Status s = hand_over.send_to_neighbours(own, kPokeTag); !s.ok()) return s;
   for (const int peer : core.neighbours()) {
     Result<Fd> poke =

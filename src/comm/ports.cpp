@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "base/deadline.h"
+#include "base/error_text.h"
 #include "sync/fence.h"
 #include "sync/slot.h"
 
@@ -32,7 +32,7 @@ Result<std::unique_ptr<Ports>> Ports::create(int rank, std::vector<bool> elsewhe
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mirror == MAP_FAILED) {
     return Status::error(Code::kSystem, "rank {}: no {} bytes of address space for other hosts: {}",
-                         rank, ports->bytes_, std::strerror(errno));
+                         rank, ports->bytes_, error_text(errno));
   }
   ports->mirror_ = static_cast<std::byte*>(mirror);
   return ports;

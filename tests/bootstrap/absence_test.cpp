@@ -1,6 +1,7 @@
 // Ranks and roots that are missing or die.
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/log.h"
@@ -51,6 +52,30 @@ TEST(Absence, AfterAWhileTheLogSaysWhoIsMissing) {
                           HasSubstr("ranks 0, 2 of 3 have not joined")));
   rank_one.join();
   EXPECT_EQ(result->status().code(), Code::kTimeout);
+}
+
+TEST(Absence, ARootThatHasNoDescriptorForARankSaysSoToThoseThatWait) {
+  const UniqueId id = new_id();
+  const Fd first = connect_raw(id);
+  bootstrap::Hello hello = hello_of(0, 2);
+  hello.wait_ms = 500;
+  send_raw(first, frame_of(id, read_nonce(first), hello));
+  const bootstrap::SocketAddress to = content_of(id).address;
+  const Fd second(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  rlimit old = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
+  const int taken = ::dup(second.get());  // the lowest that is free
+  ::close(taken);
+  const rlimit none = {static_cast<rlim_t>(taken), old.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_EQ(::connect(second.get(), to.get(), to.bytes), 0);
+  const Status reply = read_reply(first);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
+  EXPECT_EQ(reply.code(), Code::kTimeout);
+  EXPECT_THAT(reply.message(),
+              AllOf(HasSubstr("rank 1 of 2 has not joined"),
+                    HasSubstr("the root cannot accept connections: Too many open files"),
+                    HasSubstr("ulimit -n")));
 }
 
 TEST(Absence, ARankThatDiesWhileOthersWaitIsNamedAtOnce) {

@@ -181,7 +181,7 @@ TEST(FdMailbox, RunningOutOfDescriptorsNamesTheLimit) {
   const Result<Fd> fd = a->receive(0, 1, soon());
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
   EXPECT_EQ(fd.status().code(), Code::kSystem);
-  EXPECT_THAT(fd.status().message(), HasSubstr("too many open files"));
+  EXPECT_THAT(fd.status().message(), HasSubstr("Too many open files: "));
 }
 
 TEST(FdMailbox, WhatWasNeverFetchedIsClosedWithTheMailbox) {

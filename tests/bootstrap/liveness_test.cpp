@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/log.h"
@@ -196,6 +197,21 @@ TEST(Liveness, NoDescriptorIsLeftBehind) {
     EXPECT_EQ(liveness.dead(), -1);
   }
   EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(Liveness, WhoHasNoDescriptorForAWatchIsToldWhyAndTakesNobodyForDead) {
+  const Child child(1);
+  const std::vector<Member> members = {bootstrap::describe_self(0), child.member()};
+  rlimit old = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
+  const rlimit none = {0, old.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Result<Liveness> liveness = Liveness::watch(members, 0);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
+  EXPECT_EQ(liveness.status().code(), Code::kSystem);
+  EXPECT_THAT(liveness.status().message(),
+              AllOf(HasSubstr("rank 0 cannot watch rank 1: pidfd_open: Too many open files"),
+                    HasSubstr("ulimit -n")));
 }
 
 TEST(Liveness, AnOwnRankOutsideTheListIsAnError) {

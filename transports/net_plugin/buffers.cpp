@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/error_text.h"
+
 namespace tessera::net_plugin {
 
 Status Buffers::open(void* connection, size_t message_bytes, const std::string& peer) {
@@ -13,7 +15,7 @@ Status Buffers::open(void* connection, size_t message_bytes, const std::string& 
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     return Status::error(Code::kSystem, "no {} bytes for messages of {}: {}",
-                         kMessages * message_bytes, peer, std::strerror(errno));
+                         kMessages * message_bytes, peer, error_text(errno));
   }
   memory_ = static_cast<std::byte*>(memory);
   message_bytes_ = message_bytes;

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+
+#include "base/error_text.h"
 
 namespace tessera::shm {
 
@@ -24,14 +25,13 @@ Status Mappings::add(int owner, uint64_t allocation, const Fd& fd) {
   if (find(owner, allocation) != nullptr) return {};
   struct stat info {};
   if (fstat(fd.get(), &info) != 0) {
-    return Status::error(Code::kSystem, "memory of rank {}: fstat: {}", owner,
-                         std::strerror(errno));
+    return Status::error(Code::kSystem, "memory of rank {}: fstat: {}", owner, error_text(errno));
   }
   const auto bytes = static_cast<size_t>(info.st_size);
   void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (base == MAP_FAILED) {
     return Status::error(Code::kSystem, "memory of rank {}: mmap of {} bytes: {}", owner, bytes,
-                         std::strerror(errno));
+                         error_text(errno));
   }
   if (bytes >= size_t{2} << 20) madvise(base, bytes, MADV_HUGEPAGE);  // a wish: refusal is fine
   mappings_.insert(mappings_.begin(), {owner, allocation, static_cast<std::byte*>(base), bytes});

@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstring>
 #include <map>
 #include <mutex>
 
+#include "base/error_text.h"
 #include "base/of_process.h"
 
 namespace tessera::shm {
@@ -44,19 +44,17 @@ Status commit(const Fd& fd, size_t offset, size_t bytes) {
   return Status::error(Code::kSystem,
                        "shared memory: {} bytes could not be had ({}); free memory or raise the "
                        "memory limit of this job",
-                       bytes, std::strerror(error));
+                       bytes, error_text(error));
 }
 
 Result<Fd> create(size_t bytes) {
   Fd fd(memfd_create("tessera", MFD_CLOEXEC));
   if (!fd.valid()) {
-    return Status::error(Code::kSystem,
-                         "memfd_create: {}; check the limit of open files (ulimit -n)",
-                         std::strerror(errno));
+    return Status::error(Code::kSystem, "memfd_create: {}", error_text(errno));
   }
   if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     return Status::error(Code::kSystem, "shared segment of {} bytes: ftruncate: {}", bytes,
-                         std::strerror(errno));
+                         error_text(errno));
   }
   return fd;
 }
@@ -64,7 +62,7 @@ Result<Fd> create(size_t bytes) {
 Result<std::shared_ptr<Segment>> attach(Fd fd) {
   struct stat info {};
   if (fstat(fd.get(), &info) != 0) {
-    return Status::error(Code::kSystem, "shared segment: fstat: {}", std::strerror(errno));
+    return Status::error(Code::kSystem, "shared segment: fstat: {}", error_text(errno));
   }
   Attached& all = attached();
   const std::lock_guard lock(all.mutex);
@@ -76,7 +74,7 @@ Result<std::shared_ptr<Segment>> attach(Fd fd) {
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
   if (base == MAP_FAILED) {
     return Status::error(Code::kSystem, "shared segment of {} bytes: mmap: {}", bytes,
-                         std::strerror(errno));
+                         error_text(errno));
   }
   std::shared_ptr<Segment> segment(
       new Segment(std::move(fd), static_cast<std::byte*>(base), bytes));

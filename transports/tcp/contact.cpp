@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/error_text.h"
+
 namespace tessera::tcp {
 namespace {
 
@@ -31,7 +33,7 @@ bool Contact::receive_bytes(void* message, size_t bytes) {
     }
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
-    fail(n == 0 ? "closed by the other side" : std::strerror(errno));
+    fail(n == 0 ? "closed by the other side" : error_text(errno));
     return false;
   }
   std::memcpy(message, partial_, bytes);
@@ -43,12 +45,16 @@ bool Contact::receive_bytes(void* message, size_t bytes) {
 bool Contact::send_bytes(const void* message, size_t bytes) {
   if (::send(fd(), message, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(bytes))
     return true;
-  fail(std::strerror(errno));
+  fail(error_text(errno));
   return false;
 }
 
 Call::Call(const Self& self, int peer, const Endpoint& to, const Endpoint* from)
     : Contact(open_socket(to.family)), self_(self) {
+  if (fd() < 0) {
+    fail(error_text(errno));
+    return;
+  }
   hello_.from = self.rank;
   hello_.to = peer;
   const int on = 1;
@@ -58,13 +64,13 @@ Call::Call(const Self& self, int peer, const Endpoint& to, const Endpoint* from)
     any_port.port = 0;
     const SocketAddress local = socket_address(any_port);
     if (::bind(fd(), local.get(), local.bytes) != 0) {
-      fail(std::strerror(errno));
+      fail(error_text(errno));
       return;
     }
   }
   const SocketAddress address = socket_address(to);
   if (::connect(fd(), address.get(), address.bytes) != 0 && errno != EINPROGRESS)
-    fail(std::strerror(errno));
+    fail(error_text(errno));
 }
 
 void Call::serve() {
@@ -87,7 +93,7 @@ void Call::say_hello() {
   int error = 0;
   socklen_t bytes = sizeof error;
   if (::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) error = errno;
-  if (error != 0) return fail(std::strerror(error));
+  if (error != 0) return fail(error_text(error));
   const Result<Nonce> nonce = fresh_nonce();
   if (!nonce.ok()) return fail(nonce.status().message());
   hello_.nonce = nonce.value();

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/error_text.h"
 #include "base/fd.h"
 #include "base/interface_filter.h"
 #include "transports/tcp/endpoint.h"
@@ -69,7 +70,7 @@ LocalAddress describe(const ifaddrs& at) {
 Result<std::vector<LocalAddress>> usable_addresses(const Config& config) {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) {
-    return Status::error(Code::kSystem, "tcp: getifaddrs: {}", std::strerror(errno));
+    return Status::error(Code::kSystem, "tcp: getifaddrs: {}", error_text(errno));
   }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, ::freeifaddrs);
   const InterfaceFilter filter(config.socket_ifname);

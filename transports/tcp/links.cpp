@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+
+#include "base/error_text.h"
 
 namespace tessera::tcp {
 namespace {
@@ -17,7 +18,7 @@ Status Links::open() {
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   events_.resize(kEventsAtOnce);
   if (epoll_.valid()) return {};
-  return Status::error(Code::kSystem, "tcp: epoll_create1: {}", std::strerror(errno));
+  return Status::error(Code::kSystem, "tcp: epoll_create1: {}", error_text(errno));
 }
 
 Status Links::add(Link& link) {
@@ -25,7 +26,7 @@ Status Links::add(Link& link) {
   event.events = EPOLLIN;
   event.data.ptr = &link;
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link.fd.get(), &event) == 0) return {};
-  return Status::error(Code::kSystem, "tcp: epoll_ctl: {}", std::strerror(errno));
+  return Status::error(Code::kSystem, "tcp: epoll_ctl: {}", error_text(errno));
 }
 
 void Links::remove(Link& link) {
@@ -74,7 +75,7 @@ bool Links::transmit(Link& link) {
   const SendQueue::Outcome outcome = link.queue.send(link.fd.get(), link.zero_copy, moved);
   uncopied_ += link.zero_copy.pending();
   if (outcome == SendQueue::Outcome::kFailed) {
-    link.failure = std::strerror(errno);
+    link.failure = error_text(errno);
     failed_.push_back(&link);
   }
   set_blocked(link, outcome == SendQueue::Outcome::kBlocked);

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/error_text.h"
 #include "base/log.h"
 
 namespace tessera::tcp {
@@ -33,7 +34,7 @@ Result<Listener> Listener::open(const Config& config) {
   for (LocalAddress& local : addresses.value()) {
     Fd fd = listen_on(local.endpoint);
     if (!fd.valid()) {
-      failures += fmt::format("; {}: {}", to_text(local.endpoint), std::strerror(errno));
+      failures += fmt::format("; {}: {}", to_text(local.endpoint), error_text(errno));
       continue;
     }
     listener.sockets_.push_back(std::move(fd));

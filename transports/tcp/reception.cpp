@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+
+#include "base/error_text.h"
 
 namespace tessera::tcp {
 namespace {
@@ -58,10 +59,8 @@ Status Reception::let_in(const Fd& door) {
     if (transient(errno)) continue;
     const int error = errno;
     if (drop_oldest()) continue;  // out of descriptors: a stranger's is free now
-    return Status::error(Code::kSystem,
-                         "rank {} cannot accept connections of its peers: {}. More open files may "
-                         "be needed (ulimit -n)",
-                         self_.rank, std::strerror(error));
+    return Status::error(Code::kSystem, "rank {} cannot accept connections of its peers: {}",
+                         self_.rank, error_text(error));
   }
   return {};
 }

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error_text.h"
 #include "base/interface_filter.h"
 
 namespace tessera::bootstrap {
@@ -25,9 +26,13 @@ struct Interface {
 };
 
 // Interfaces that are up and have an address one can bind without more knowledge. IPv4 first.
-std::vector<Interface> usable_interfaces(const std::string& family) {
+Result<std::vector<Interface>> usable_interfaces(const std::string& family) {
   ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return {};
+  if (::getifaddrs(&list) != 0) {
+    if (ran_out(errno))
+      return Status::error(Code::kSystem, "rendezvous: getifaddrs: {}", error_text(errno));
+    return std::vector<Interface>();  // forbidden here: then by loopback
+  }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, ::freeifaddrs);
   std::vector<Interface> found;
   for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
@@ -146,7 +151,9 @@ Result<SocketAddress> parse_comm_id(const std::string& text) {
 
 Result<std::vector<SocketAddress>> choose_addresses(const std::string& ifname,
                                                     const std::string& family) {
-  const std::vector<Interface> interfaces = usable_interfaces(family);
+  const Result<std::vector<Interface>> usable = usable_interfaces(family);
+  if (!usable.ok()) return usable.status();
+  const std::vector<Interface>& interfaces = usable.value();
   std::vector<SocketAddress> chosen;
   if (ifname.empty()) {
     // Bridges of containers and virtual machines lead nowhere else.

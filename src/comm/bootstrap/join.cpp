@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/error_text.h"
 #include "base/log.h"
 #include "comm/bootstrap.h"
 #include "comm/bootstrap/identity.h"
@@ -168,7 +169,7 @@ class Joiner {
     const int rank = options_.rank;
     if (outcome == Outcome::kFailed) {
       return Status::error(Code::kSystem, "rank {} cannot reach the root at {}: {}", rank, at,
-                           std::strerror(error));
+                           error_text(error));
     }
     if (id_.hosted_by_rank_zero && !spoke_) {
       return Status::error(Code::kTimeout,

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/error_text.h"
 #include "base/log.h"
 #include "comm/bootstrap/agreement.h"
 #include "comm/bootstrap/socket_io.h"
@@ -42,7 +43,7 @@ class Root {
     while (!done_) {
       std::vector<pollfd> polled = descriptors();
       if (::poll(polled.data(), polled.size(), wait_ms()) < 0 && errno != EINTR) {
-        fail(Status::error(Code::kSystem, "rendezvous: poll: {}", std::strerror(errno)));
+        fail(Status::error(Code::kSystem, "rendezvous: poll: {}", error_text(errno)));
         done_ = true;
         continue;
       }
@@ -101,10 +102,9 @@ class Root {
         if (errno == EAGAIN || errno == EWOULDBLOCK) return;
         if (errno == EINTR || errno == ECONNABORTED) continue;
         // Out of descriptors or memory: a stranger's connection goes first.
-        if (!pending_.empty()) pending_.erase(pending_.begin());
-        accept_again_ = Deadline::after(kAcceptPause);
-        return;
+        return pause_accepting(errno);
       }
+      cannot_accept_.clear();
       if (pending_.size() >= options_.max_pending) pending_.erase(pending_.begin());
       Result<Key> nonce = random_key();
       if (!nonce.ok()) return;
@@ -116,6 +116,14 @@ class Root {
                           Deadline::after(options_.hello_limit),
                           Deadline::after(options_.least_age)});
     }
+  }
+
+  void pause_accepting(int error) {
+    if (!pending_.empty()) pending_.erase(pending_.begin());
+    accept_again_ = Deadline::after(kAcceptPause);
+    if (cannot_accept_.empty())
+      log::warn(-1, "rendezvous at {}: accept: {}", to_text(listener_.address), error_text(error));
+    cannot_accept_ = fmt::format("; the root cannot accept connections: {}", error_text(error));
   }
 
   void read_pending(const std::vector<pollfd>& polled) {
@@ -217,7 +225,7 @@ class Root {
   std::string missing_now() const {
     const auto waited =
         std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - first_came_);
-    return missing_text(missing(hellos(), ranks_), ranks_, waited);
+    return missing_text(missing(hellos(), ranks_), ranks_, waited) + cannot_accept_;
   }
 
   void notice() {
@@ -279,6 +287,7 @@ class Root {
   std::set<int32_t> answered_;  // ranks that know of the failure
   Deadline end_;
   Deadline accept_again_;
+  std::string cannot_accept_;  // why not; empty: it can
   Deadline next_notice_;
   milliseconds notice_wait_;
   Deadline::Clock::time_point first_came_{};
@@ -290,7 +299,7 @@ class Root {
 Result<Listener> listen_at(const SocketAddress& address, Deadline deadline) {
   const auto failed = [&](const char* call) {
     return Status::error(Code::kSystem, "rendezvous at {}: {}: {}", to_text(address), call,
-                         std::strerror(errno));
+                         error_text(errno));
   };
   Fd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return failed("socket");

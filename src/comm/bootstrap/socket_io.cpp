@@ -110,10 +110,14 @@ Outcome connect_to_any(std::span<const SocketAddress> addresses, Deadline deadli
   };
   for (const SocketAddress& address : addresses) {
     fds.emplace_back(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    const int on = 1;
-    ::setsockopt(fds.back().get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     polled.push_back({fds.back().get(), POLLOUT, 0});
     ++left;
+    if (!fds.back().valid()) {
+      ended(polled.size() - 1, errno);
+      continue;
+    }
+    const int on = 1;
+    ::setsockopt(fds.back().get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     const bool failed = ::connect(fds.back().get(), address.get(), address.bytes) != 0;
     if (failed && errno != EINPROGRESS && errno != EINTR) ended(polled.size() - 1, errno);
   }

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <limits>
 #include <mutex>
 #include <shared_mutex>
 #include <vector>
 
+#include "base/error_text.h"
 #include "base/fd.h"
 #include "base/of_process.h"
 #include "device/host/available_memory.h"
@@ -81,7 +81,7 @@ Status shortage(size_t bytes, uint64_t available) {
 
 Status system_error(const char* call, size_t bytes) {
   return Status::error(Code::kSystem, "{} for {} bytes of shareable host memory failed: {}", call,
-                       bytes, std::strerror(errno));
+                       bytes, error_text(errno));
 }
 
 // Makes every page exist, so that no later touch can fault for want of memory. Pages that the
