@@ -218,7 +218,7 @@ Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
   return {};
 }
 
-// Of a core that knows its members. Who cannot go on once the segment is there tells the others why.
+// Of a core that knows its members. Who cannot go on once the segment is there tells the others.
 Status assemble(Core& core, Membership membership, const std::string& name, Deadline deadline) {
   Result<Liveness> liveness = Liveness::watch(core.members, core.rank);
   if (!liveness.ok()) return liveness.status();

@@ -1,8 +1,8 @@
-// Tells whether the processes of other ranks still live, or are stopped: pidfds where the kernel has them (opened
-// while the peer is known to live, so that a reused pid is never taken for the peer), else pid and
-// start time from /proc. Ranks of the own process always live. Ranks in another pid namespace
-// cannot be watched (a log line says so): only a deadline tells that they are gone. Thread safety:
-// dead() and explain() may be called from any thread at any time.
+// Tells whether the processes of other ranks still live, and which are stopped: pidfds where the
+// kernel has them (opened while the peer is known to live, so that a reused pid is never taken for
+// the peer), else pid and start time from /proc. Ranks of the own process always live. Ranks in
+// another pid namespace cannot be watched (a log line says so): only a deadline tells that they are
+// gone. Thread safety: all but watch() may be called from any thread at any time.
 #pragma once
 
 #include <cstdint>

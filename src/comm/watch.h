@@ -1,8 +1,8 @@
 // Watches a standstill of one communicator: looks for its cause, and for the deadline (I6).
 //
-// Who waits has a pulse that its peers see. If nothing moved until the deadline, a rank of this host
-// whose process is stopped is named as the cause; else ranks without a pulse (stopped, out of reach,
-// or busy elsewhere) are named beside the rank that this one waits for, which may itself be held up.
+// Who waits has a pulse that its peers see. If nothing moved until the deadline, ranks without one
+// (stopped, out of reach, or busy elsewhere) are named beside the rank that this one waits for,
+// which may itself be held up. A process of this host that is stopped is named before all that.
 #pragma once
 
 #include <string>

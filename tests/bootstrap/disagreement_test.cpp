@@ -1,5 +1,6 @@
 // Ranks that disagree are told so by name, all of them.
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 
 #include "bootstrap/rendezvous.h"
 
@@ -107,6 +108,34 @@ TEST(Disagreement, ALateComerIsToldWhatWentWrongBefore) {
   const auto late = join(id, {2, 3, {}}, soon());
   EXPECT_EQ(late.status().code(), Code::kInvalidUsage);
   EXPECT_THAT(late.status().message(), HasSubstr("rank 0 is taken twice"));
+}
+
+TEST(Disagreement, WhoComesAfterTheRootsProcessHasEndedWithAnErrorIsToldWhereToLook) {
+  int channel[2];
+  ASSERT_EQ(::pipe(channel), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const UniqueId made = new_id();
+    std::vector<JoinOptions> options = ranks_of(3);
+    options.resize(2);
+    options[1].rank = 0;
+    const bool told = !join_all(made, options)[0].ok();
+    const bool sent = ::write(channel[1], made.data(), made.size()) > 0;
+    ::_exit(told && sent ? 0 : 1);
+  }
+  const Fd read_end(channel[0]);
+  const Fd write_end(channel[1]);
+  UniqueId id;
+  ASSERT_EQ(::read(read_end.get(), id.data(), id.size()), static_cast<ssize_t>(id.size()));
+  int state = 1;
+  ::waitpid(child, &state, 0);
+  EXPECT_EQ(state, 0);
+  const auto late = join(id, {2, 3, {}}, soon());
+  EXPECT_EQ(late.status().code(), Code::kRemote);
+  EXPECT_THAT(
+      late.status().message(),
+      AllOf(HasSubstr(fmt::format("(pid {}) has ended", child)),
+            HasSubstr("if the ranks disagreed or one of them failed, its output says why")));
 }
 
 TEST(Disagreement, AFailedRendezvousLeavesNoDescriptors) {

@@ -174,7 +174,7 @@ class Joiner {
     if (id_.hosted_by_rank_zero && !spoke_) {
       return Status::error(Code::kTimeout,
                            "rank {}: rank 0 did not open the rendezvous at {} (NCCL_COMM_ID) in "
-                           "time ({})",
+                           "time ({}), or had ended before: then its output says why",
                            rank, at, to_string(outcome));
     }
     if (outcome == Outcome::kTimeout) {
@@ -182,13 +182,16 @@ class Joiner {
                            at);
     }
     if (id_.hosted_by_rank_zero) {
-      return Status::error(Code::kRemote, "rank {}: rank 0, which held the rendezvous at {}, left",
+      return Status::error(Code::kRemote,
+                           "rank {}: rank 0, which held the rendezvous at {}, left; its output may "
+                           "say why",
                            rank, at);
     }
     return Status::error(Code::kRemote,
                          "rank {}: no root serves {} ({}). The process that made the unique id "
-                         "(pid {}) has ended, the id was used before, or it was made on another "
-                         "host or by another job",
+                         "(pid {}) has ended (if the ranks disagreed or one of them failed, its "
+                         "output says why), the id was used before, or it was made on another host "
+                         "or by another job",
                          rank, at, to_string(outcome), id_.creator);
   }
 
