@@ -205,14 +205,14 @@ Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, S
     const bool ended = core_.health->peer_dead(peer);
     const bool left = core_.view.rank(peer).left.raised();
     if (counter.reached(target)) return {};
+    if (core_.health->aborted() || (call == SetupCall::kInit && !core_.health->good()))
+      return core_.health->status();
     if (ended || left || next_look->passed()) {
       next_look = Deadline::after(kBetweenLooks);
       if (const std::vector<int> ranks = dead_to_come(); !ranks.empty()) return dead(ranks, call);
       if (ended) return dead({&peer, 1}, call);
       if (left) return gone(fmt::format("rank {} has destroyed its communicator", peer), call);
     }
-    if (core_.health->aborted() || (call == SetupCall::kInit && !core_.health->good()))
-      return core_.health->status();
     if (deadline.passed()) {
       return core_.health->explain(Status::error(
           Code::kTimeout,

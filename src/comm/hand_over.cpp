@@ -16,9 +16,9 @@ Deadline HandOver::soon() const {
   return Deadline::after(std::min<std::chrono::nanoseconds>(deadline_.left(), kBetweenLooks));
 }
 
-Status HandOver::ended(int peer) const {
+Status HandOver::ended(std::span<const int> ranks) const {
   return Status::error(Code::kRemote, "rank {}: {} during initialisation", core_.rank,
-                       ended_text({&peer, 1}));
+                       ended_text(ranks));
 }
 
 Status HandOver::late(const Status& overdue) const {
@@ -29,7 +29,7 @@ Status HandOver::late(const Status& overdue) const {
 Status HandOver::closed(int peer) const {
   const Deadline deadline = soon();
   while (!liveness_.dead(peer) && !deadline.passed()) yield();
-  if (liveness_.dead(peer)) return ended(peer);
+  if (liveness_.dead(peer)) return ended({&peer, 1});
   return Status::error(Code::kRemote,
                        "rank {}: rank {} has given up initialising; its own error says why",
                        core_.rank, peer);
@@ -59,9 +59,17 @@ Result<Fd> HandOver::receive(int peer, uint64_t tag) {
     const bool dead = liveness_.dead(peer);  // seen before the last look at what it sent
     Result<Fd> tried = core_.mailbox->receive(peer, tag, soon());
     if (tried.ok() || tried.status().code() != Code::kTimeout) return tried;
-    if (dead) return ended(peer);
+    if (dead) return ended({&peer, 1});
     if (deadline_.passed()) return late(tried.status());
   }
+}
+
+Status HandOver::look() {
+  if (!next_look_.passed()) return {};
+  next_look_ = soon();
+  if (const ErrorRecord* record = core_.view.header().error.get()) return record->status();
+  const std::vector<int> dead = liveness_.dead_among(core_.neighbours());
+  return dead.empty() ? Status() : ended(dead);
 }
 
 }  // namespace tessera

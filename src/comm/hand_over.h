@@ -2,6 +2,9 @@
 // Thread safety: one thread at a time per object.
 #pragma once
 
+#include <chrono>
+#include <span>
+
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/status.h"
@@ -25,17 +28,21 @@ class HandOver {
   Status send_to_neighbours(const Fd& fd, uint64_t tag);
   // The same errors. What a rank sent before it ended is received.
   Result<Fd> receive(int peer, uint64_t tag);
+  // While this rank waits for something else, the segment being mapped: what a rank of this host has
+  // found wrong, or that one has ended; looks now and then only.
+  Status look();
 
  private:
   Status send(int peer, const Fd& fd, uint64_t tag);
   Deadline soon() const;
-  Status ended(int peer) const;
+  Status ended(std::span<const int> ranks) const;
   Status closed(int peer) const;
   Status late(const Status& overdue) const;
 
   Core& core_;
   const Liveness& liveness_;
   const Deadline deadline_;
+  Deadline next_look_ = Deadline::after(std::chrono::nanoseconds(0));
 };
 
 }  // namespace tessera

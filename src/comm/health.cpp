@@ -44,9 +44,7 @@ Status Health::status() const {
     return {Code::kInvalidUsage,
             who() + ": revoked by this rank; only split, shrink, destroy and abort may follow"};
   }
-  if (const ErrorRecord* record = await_reason()) {
-    return {record->code, std::string(record->text, strnlen(record->text, sizeof(record->text)))};
-  }
+  if (const ErrorRecord* record = await_reason()) return record->status();
   if (header_->error.claimed()) {
     return {Code::kRemote, who() + ": a peer found an error and has not yet written what it was"};
   }

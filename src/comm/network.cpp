@@ -19,7 +19,7 @@ namespace {
 
 // Through a net plugin, with TCP to arrange it.
 Status connect_by_plugin(Core& core, Membership membership, std::span<const tcp::RemotePeer> peers,
-                         Deadline deadline) {
+                         Deadline deadline, const std::function<Status()>& meanwhile) {
   Result<std::unique_ptr<net_plugin::Network>> network =
       net_plugin::Network::open(core.tuning.net, core.rank, core.id);
   if (!network.ok()) return network.status();
@@ -32,16 +32,16 @@ Status connect_by_plugin(Core& core, Membership membership, std::span<const tcp:
   if (!engine.ok()) return engine.status();
   Result<std::unique_ptr<PortEngine>> tcp =
       tcp::connect(std::move(membership.listener).value(), core.rank, peers, membership.secret,
-                   core.config, engine.value()->control(), deadline, membership.meanwhile);
+                   core.config, engine.value()->control(), deadline, meanwhile);
   if (!tcp.ok()) return tcp.status();
-  if (Status s = engine.value()->connect(std::move(tcp).value(), deadline, membership.meanwhile);
-      !s.ok())
+  if (Status s = engine.value()->connect(std::move(tcp).value(), deadline, meanwhile); !s.ok())
     return s;
   core.ports->set_engine(std::move(engine).value());
   return {};
 }
 
-Status connect_hosts(Core& core, Membership membership, Deadline deadline) {
+Status connect_hosts(Core& core, Membership membership, Deadline deadline,
+                     const std::function<Status()>& meanwhile) {
   if (!membership.listener.ok()) return membership.listener.status();
   std::vector<tcp::RemotePeer> peers;
   std::vector<ib::PeerName> names;
@@ -52,7 +52,7 @@ Status connect_hosts(Core& core, Membership membership, Deadline deadline) {
     names.push_back({member.rank, fmt::format("rank {} (host {})", member.rank, member.host_name)});
   }
   if (core.tuning.net != nullptr) {
-    return connect_by_plugin(core, std::move(membership), peers, deadline);
+    return connect_by_plugin(core, std::move(membership), peers, deadline, meanwhile);
   }
   Result<std::unique_ptr<ib::Engine>> created =
       ib::Engine::create(core.rank, core.ranks, core.config, *core.ports);
@@ -60,9 +60,10 @@ Status connect_hosts(Core& core, Membership membership, Deadline deadline) {
   std::unique_ptr<ib::Engine> engine = std::move(created).value();
   Result<std::unique_ptr<PortEngine>> tcp =
       tcp::connect(std::move(membership.listener).value(), core.rank, peers, membership.secret,
-                   core.config, engine->control(), deadline, membership.meanwhile);
+                   core.config, engine->control(), deadline, meanwhile);
   if (!tcp.ok()) return tcp.status();
-  if (Status s = engine->connect(std::move(tcp).value(), names, deadline); !s.ok()) return s;
+  if (Status s = engine->connect(std::move(tcp).value(), names, deadline, meanwhile); !s.ok())
+    return s;
   if (!engine->in_use()) core.network_bandwidth = network_bandwidth(core.members);
   core.ports->set_engine(std::move(engine));
   return {};
@@ -124,7 +125,11 @@ void open_emulated_ports(Core& core) {
 }
 
 Status open_ports(Core& core, Membership membership, HandOver& hand_over, Deadline deadline) {
-  if (Status s = connect_hosts(core, std::move(membership), deadline); !s.ok()) return s;
+  const auto meanwhile = [&hand_over, others = membership.meanwhile] {
+    if (others) others();
+    return hand_over.look();
+  };
+  if (Status s = connect_hosts(core, std::move(membership), deadline, meanwhile); !s.ok()) return s;
   enter_ways(core);
   return exchange_pokes(core, hand_over);
 }

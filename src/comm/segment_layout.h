@@ -11,6 +11,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -69,6 +71,8 @@ struct ErrorRecord {
   Code code;
   int32_t rank;  // who found it
   char text[480];
+
+  Status status() const { return {code, std::string(text, strnlen(text, sizeof text))}; }
 };
 
 struct SegmentHeader {

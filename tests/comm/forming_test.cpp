@@ -23,9 +23,14 @@ Membership joined(const UniqueId& id, const JoinOptions& options) {
   return std::move(membership).value();
 }
 
-// All ranks but the victim must be told so, by `code` and a text that holds `words`.
-void expect_named(int victim, const CommOptions& options, Code code, const std::string& words,
-                  const LastActs& acts, const std::vector<int>& hosts = {}) {
+struct Told {
+  Code code = Code::kOk;
+  std::string words;  // somewhere in the text
+};
+
+// All ranks but the victim must be told so; ranks of other hosts than the victim's by `elsewhere`.
+void expect_named(int victim, const CommOptions& options, const Told& here, const LastActs& acts,
+                  const std::vector<int>& hosts = {}, const Told& elsewhere = {}) {
   const auto body = [&](int rank, const UniqueId& id) -> std::string {
     CommOptions own = options;
     if (!hosts.empty()) own.config.host_id = "host " + std::to_string(hosts[rank]);
@@ -34,8 +39,10 @@ void expect_named(int victim, const CommOptions& options, Code code, const std::
       raise(SIGKILL);
     }
     const Status status = Communicator::create(id, kRanks, rank, own).status();
-    if (status.code() != code) return "wrong code: " + status.message();
-    if (status.message().find(words) == std::string::npos) return "wrong text: " + status.message();
+    const Told& told = hosts.empty() || hosts[rank] == hosts[victim] ? here : elsewhere;
+    if (status.code() != told.code) return "wrong code: " + status.message();
+    if (status.message().find(told.words) == std::string::npos)
+      return "wrong text: " + status.message();
     return {};
   };
   const std::vector<Ending> endings = run_children(kRanks, options.config, body);
@@ -53,20 +60,23 @@ class Killed : public testing::TestWithParam<int> {
   std::string number() const { return std::to_string(GetParam()); }
 };
 
+void only_join(const UniqueId& id, const JoinOptions& options) { joined(id, options); }
+
 TEST_P(Killed, BeforeItHasSaidWhoItIsItIsMissedAtTheDeadline) {
-  expect_named(GetParam(), quick_options(1500), Code::kTimeout,
-               "rank " + number() + " of 5 has not joined", [](const auto&...) {});
+  expect_named(GetParam(), quick_options(1500),
+               {Code::kTimeout, "rank " + number() + " of 5 has not joined"},
+               [](const auto&...) {});
 }
 
 TEST_P(Killed, AfterAllHaveJoinedItIsNamedBeforeTheDeadline) {
-  expect_named(GetParam(), quick_options(60'000), Code::kRemote, "process of rank " + number(),
-               [](const UniqueId& id, const JoinOptions& options) { joined(id, options); });
+  expect_named(GetParam(), quick_options(60'000), {Code::kRemote, "process of rank " + number()},
+               only_join);
 }
 
 INSTANTIATE_TEST_SUITE_P(Victims, Killed, testing::Values(0, 2, kRanks - 1));
 
 TEST(Forming, AFirstRankThatIsKilledBetweenHandingOutTheSegmentToOneAndTheNextIsNamed) {
-  expect_named(0, quick_options(60'000), Code::kRemote, "process of rank 0",
+  expect_named(0, quick_options(60'000), {Code::kRemote, "process of rank 0"},
                [](const UniqueId& id, const JoinOptions& options) {
                  const Membership membership = joined(id, options);
                  const Result<Fd> segment =
@@ -79,15 +89,21 @@ TEST(Forming, AFirstRankThatIsKilledBetweenHandingOutTheSegmentToOneAndTheNextIs
 }
 
 TEST(Forming, ARankOfAnotherHostThatIsKilledIsNamed) {
-  expect_named(4, quick_options(60'000), Code::kRemote, "rank 4",
-               [](const UniqueId& id, const JoinOptions& options) { joined(id, options); },
-               {0, 0, 0, 0, 1});
+  expect_named(4, quick_options(60'000), {}, only_join, {0, 0, 0, 0, 1}, {Code::kRemote, "rank 4"});
 }
 
 TEST(Forming, ARankOfAnotherHostThatIsKilledBeforeItDialsIsNamedAtTheDeadline) {
-  expect_named(0, quick_options(1500), Code::kTimeout, "rank 0 (host ",
-               [](const UniqueId& id, const JoinOptions& options) { joined(id, options); },
-               {1, 0, 0, 0, 0});
+  expect_named(0, quick_options(1500), {}, only_join, {1, 0, 0, 0, 0},
+               {Code::kTimeout, "rank 0 (host "});
+}
+
+// Its neighbours see it end; another host misses it, and perhaps them, who have given up.
+TEST(Forming, ARankThatIsKilledWhileHostsConnectIsNamedToItsNeighboursBeforeTheDeadline) {
+  for (const int victim : {0, 2}) {
+    const std::string number = std::to_string(victim);
+    expect_named(victim, quick_options(3000), {Code::kRemote, "process of rank " + number},
+                 only_join, {0, 0, 0, 0, 1}, {Code::kTimeout, number});
+  }
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ void Engine::report() const {
 }
 
 Status Engine::connect(std::unique_ptr<PortEngine> spare, std::span<const PeerName> peers,
-                       Deadline deadline) {
+                       Deadline deadline, const std::function<Status()>& meanwhile) {
   spare_ = std::move(spare);
   for (const PeerName& peer : peers) {
     auto& handshake = handshakes_[static_cast<size_t>(peer.rank)];
@@ -84,12 +84,12 @@ Status Engine::connect(std::unique_ptr<PortEngine> spare, std::span<const PeerNa
         std::make_unique<Handshake>(config_, rank_, peer.rank, peer.name, *spare_->port(peer.rank));
     handshake->begin(devices_, static_cast<size_t>(config_.ib_pairs_per_connection));
   }
-  if (Status status = await(deadline); !status.ok()) return status;
+  if (Status status = await(deadline, meanwhile); !status.ok()) return status;
   list_ports();
   return listed_.empty() ? Status() : open_wait_fd();
 }
 
-Status Engine::await(Deadline deadline) {
+Status Engine::await(Deadline deadline, const std::function<Status()>& meanwhile) {
   while (true) {
     spare_->progress();
     for (const auto& device : devices_) serve(*device);
@@ -101,6 +101,9 @@ Status Engine::await(Deadline deadline) {
     }
     if (missing == nullptr) return {};
     if (!lost_.ok()) return lost_;
+    if (meanwhile) {
+      if (Status status = meanwhile(); !status.ok()) return status;
+    }
     if (deadline.passed()) {
       return Status::error(Code::kTimeout, "rank {}: {} does not say whether it can use RDMA",
                            rank_, missing->name());

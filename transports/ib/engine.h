@@ -13,6 +13,7 @@
 // Thread safety: one thread; nothing is shared between engines.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,9 +47,10 @@ class Engine final : public PortEngine, private Landing {
   // What the spare transport is to hand over to.
   Landing& control() { return *this; }
   // All ranks call it with one another; blocks until each pair has agreed. kRemote: a peer has
-  // gone; kTimeout: it does not answer. Both name it.
+  // gone; kTimeout: it does not answer. Both name it. `meanwhile`, if there is one, is called now and
+  // then until then; its error ends this.
   Status connect(std::unique_ptr<PortEngine> spare, std::span<const PeerName> peers,
-                 Deadline deadline);
+                 Deadline deadline, const std::function<Status()>& meanwhile = {});
 
   Port* port(int rank) override;
   bool progress() override;
@@ -76,7 +78,7 @@ class Engine final : public PortEngine, private Landing {
   void closed(int peer, const Status& why) override;
 
   Status open_wait_fd();
-  Status await(Deadline deadline);
+  Status await(Deadline deadline, const std::function<Status()>& meanwhile);
   bool serve(Device& device);
   void look_at_events();
   void look_at_failing(IbPort& port, int peer);

@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace tessera::net_plugin {
 namespace {
@@ -61,7 +60,7 @@ Peer* Engine::peer(int rank) const {
 Port* Engine::port(int rank) { return peer(rank); }
 
 Status Engine::connect(std::unique_ptr<PortEngine> spare, Deadline deadline,
-                       const std::function<void()>& meanwhile) {
+                       const std::function<Status()>& meanwhile) {
   spare_ = std::move(spare);
   for (const auto& peer : peers_) {
     if (peer != nullptr) tell(*spare_->port(peer->rank()), kOfferMemory, peer->offer());
@@ -73,13 +72,13 @@ Status Engine::connect(std::unique_ptr<PortEngine> spare, Deadline deadline,
     connected_ = status.ok() && all_met && flushed();
     if (connected_) return {};
     if (status.ok() && deadline.passed()) status = too_late();
+    if (status.ok() && meanwhile) status = meanwhile();
     if (!status.ok()) {
       for (const auto& peer : peers_) {
         if (peer != nullptr) give_up(*peer, status);
       }
       return status;
     }
-    if (meanwhile) meanwhile();
     pollfd polled{spare_->wait_fd(), POLLIN, 0};
     ::poll(&polled, 1, 1);
   }

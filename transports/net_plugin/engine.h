@@ -51,9 +51,9 @@ class Engine final : public PortEngine, private Landing {
   Landing& control() { return *this; }
   // All ranks call it with one another; blocks until all pairs are connected. kRemote: the plugin
   // fails, or a peer has gone or given up; kTimeout. Both name the peer. `meanwhile`, if there is
-  // one, is called now and then until then.
+  // one, is called now and then until then; its error ends this.
   Status connect(std::unique_ptr<PortEngine> spare, Deadline deadline,
-                 const std::function<void()>& meanwhile = {});
+                 const std::function<Status()>& meanwhile = {});
 
   Port* port(int rank) override;
   bool progress() override;

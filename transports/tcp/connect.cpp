@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "base/log.h"
 #include "transports/tcp/engine.h"
@@ -40,7 +39,7 @@ class Connector {
         reception_(self_, std::move(listener), callers(rank, peers)) {}
 
   // Ok when all peers are connected.
-  Status run(const std::function<void()>& meanwhile);
+  Status run(const std::function<Status()>& meanwhile);
   std::vector<Connection> take_connections();
 
  private:
@@ -71,7 +70,7 @@ std::set<int> Connector::callers(int rank, std::span<const RemotePeer> peers) {
   return lower;
 }
 
-Status Connector::run(const std::function<void()>& meanwhile) {
+Status Connector::run(const std::function<Status()>& meanwhile) {
   dialers_.resize(peers_.size());
   while (true) {
     dial_more();
@@ -79,7 +78,8 @@ Status Connector::run(const std::function<void()>& meanwhile) {
     if (done()) return {};
     if (deadline_.passed()) return too_late();
     if (Status status = wait_and_serve(); !status.ok()) return status;
-    if (meanwhile) meanwhile();
+    if (!meanwhile) continue;
+    if (Status status = meanwhile(); !status.ok()) return status;
   }
 }
 
@@ -138,16 +138,21 @@ bool Connector::done() const {
   });
 }
 
-// The first peer that is missing, and how many others.
+// What became of the first peer that is missing, and which others are.
 Status Connector::too_late() const {
   std::string first;
+  std::vector<int> others;
   size_t missing = 0;
   for (size_t i = 0; i < peers_.size(); ++i) {
     const bool dials = peers_[i].rank > self_.rank;
     const bool there =
         dials ? dialers_[i] != nullptr && dialers_[i]->state() == PeerDialer::State::kDone
               : !reception_.missing().contains(peers_[i].rank);
-    if (there || ++missing > 1) continue;
+    if (there) continue;
+    if (++missing > 1) {
+      others.push_back(peers_[i].rank);
+      continue;
+    }
     if (dials) {
       first = fmt::format("{} has not answered: {}", name_of(peers_[i]),
                           dialers_[i] != nullptr ? dialers_[i]->report() : "not dialed yet");
@@ -164,7 +169,7 @@ Status Connector::too_late() const {
   return Status::error(
       Code::kTimeout, "rank {}, after {:.1f} s: {}{}{}. {}", self_.rank,
       static_cast<double>(waited.count()) / 1000, first,
-      missing > 1 ? fmt::format("; {} more ranks are missing", missing - 1) : "",
+      others.empty() ? "" : fmt::format("; missing, too: {}", fmt::join(others, ", ")),
       reception_.turned_away() > 0
           ? fmt::format("; {} connections that did not belong to this communicator were closed",
                         reception_.turned_away())
@@ -215,7 +220,7 @@ Result<std::unique_ptr<PortEngine>> connect(Listener listener, int rank,
                                             const std::array<uint8_t, 16>& secret,
                                             const Config& config, Landing& landing,
                                             Deadline deadline,
-                                            const std::function<void()>& meanwhile) {
+                                            const std::function<Status()>& meanwhile) {
   Connector connector(std::move(listener), rank, peers, secret, config, deadline);
   if (Status status = connector.run(meanwhile); !status.ok()) return status;
   return Engine::create(connector.take_connections(), rank, landing);

@@ -30,7 +30,7 @@ struct RemotePeer {
 // sockets_per_peer() sockets or by one per rail, if that is more. Both sides prove that they know
 // `secret`. `landing` must outlive the engine.
 //
-// `meanwhile`, if there is one, is called every few milliseconds until then.
+// `meanwhile`, if there is one, is called every few milliseconds until then; its error ends this.
 //
 // kRemote: none of a peer's addresses leads to it; kTimeout: it has not answered, or called, in
 // time. Both name the peer and what became of each address. kSystem.
@@ -39,6 +39,6 @@ Result<std::unique_ptr<PortEngine>> connect(Listener listener, int rank,
                                             const std::array<uint8_t, 16>& secret,
                                             const Config& config, Landing& landing,
                                             Deadline deadline,
-                                            const std::function<void()>& meanwhile = {});
+                                            const std::function<Status()>& meanwhile = {});
 
 }  // namespace tessera::tcp

@@ -1,7 +1,6 @@
 #include "transports/tcp/listener.h"
 
 #include <cerrno>
-#include <cstring>
 
 #include "base/error_text.h"
 #include "base/log.h"
