@@ -13,7 +13,7 @@ cache=$(command -v ccache || true)
 flags=(-std=c++20 -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined
        -fno-sanitize-recover=undefined -I"$root/src" -I"$root/include")
 topology=$root/src/topology
-sources=("$root"/src/base/{file,status,format_instance}.cpp
+sources=("$root"/src/base/{error_text,file,status,format_instance}.cpp
          "$topology"/{cpu_set,graph_xml,machine,merge,merge_identity,text,xml_source}.cpp
          "$topology"/nccl_xml_*.cpp)
 for source in "$topology"/hwloc_*.cpp; do  # of documents only

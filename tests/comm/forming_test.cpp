@@ -11,7 +11,7 @@
 namespace tessera::test {
 namespace {
 
-constexpr int kRanks = 5;
+constexpr int kForming = 5;
 using Seconds = std::chrono::seconds;
 
 // What the victim does before it is killed.
@@ -35,18 +35,18 @@ void expect_named(int victim, const CommOptions& options, const Told& here, cons
     CommOptions own = options;
     if (!hosts.empty()) own.config.host_id = "host " + std::to_string(hosts[rank]);
     if (rank == victim) {
-      acts(id, {rank, kRanks, own.config});
+      acts(id, {rank, kForming, own.config});
       raise(SIGKILL);
     }
-    const Status status = Communicator::create(id, kRanks, rank, own).status();
+    const Status status = Communicator::create(id, kForming, rank, own).status();
     const Told& told = hosts.empty() || hosts[rank] == hosts[victim] ? here : elsewhere;
     if (status.code() != told.code) return "wrong code: " + status.message();
     if (status.message().find(told.words) == std::string::npos)
       return "wrong text: " + status.message();
     return {};
   };
-  const std::vector<Ending> endings = run_children(kRanks, options.config, body);
-  for (int rank = 0; rank < kRanks; ++rank) {
+  const std::vector<Ending> endings = run_children(kForming, options.config, body);
+  for (int rank = 0; rank < kForming; ++rank) {
     if (rank == victim) {
       EXPECT_TRUE(endings[rank].killed);
     } else {
@@ -73,14 +73,14 @@ TEST_P(Killed, AfterAllHaveJoinedItIsNamedBeforeTheDeadline) {
                only_join);
 }
 
-INSTANTIATE_TEST_SUITE_P(Victims, Killed, testing::Values(0, 2, kRanks - 1));
+INSTANTIATE_TEST_SUITE_P(Victims, Killed, testing::Values(0, 2, kForming - 1));
 
 TEST(Forming, AFirstRankThatIsKilledBetweenHandingOutTheSegmentToOneAndTheNextIsNamed) {
   expect_named(0, quick_options(60'000), {Code::kRemote, "process of rank 0"},
                [](const UniqueId& id, const JoinOptions& options) {
                  const Membership membership = joined(id, options);
                  const Result<Fd> segment =
-                     shm::create(SegmentView::bytes(kRanks, arena_bytes(kRanks)));
+                     shm::create(SegmentView::bytes(kForming, arena_bytes(kForming)));
                  EXPECT_TRUE(membership.mailbox
                                  ->send(membership.members[1].socket_name, segment.value().get(),
                                         kSegmentTag, Deadline::after(Seconds(20)))

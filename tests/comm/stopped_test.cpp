@@ -13,7 +13,7 @@ namespace tessera::test {
 namespace {
 
 constexpr int kVictim = 2;
-constexpr int kRanks = 4;
+constexpr int kTogether = 4;
 
 // What the ranks' processes tell each other beside the communicator.
 struct Board {
@@ -38,7 +38,7 @@ class Stopped : public testing::Test {
     const int victim = board_->victim;
     const std::string wanted =
         "the process of rank 2 (pid " + std::to_string(victim) + ") is stopped";
-    if (++board_->told == kRanks - 1) kill(victim, SIGCONT);
+    if (++board_->told == kTogether - 1) kill(victim, SIGCONT);
     if (status.code() != Code::kRemote) return "wrong code: " + status.message();
     if (status.message().find(wanted) == std::string::npos)
       return "wrong text: " + status.message();
@@ -57,7 +57,7 @@ class StoppedIn : public Stopped, public testing::WithParamInterface<size_t> {};
 
 TEST_P(StoppedIn, ACollectiveIsNamedWithItsPidToAllOthersAndIsToldItselfWhenItGoesOn) {
   const size_t count = GetParam();
-  expect_good(run_processes(kRanks, quick_options(1500), [&](Communicator& comm) {
+  expect_good(run_processes(kTogether, quick_options(1500), [&](Communicator& comm) {
     std::vector<float> in(count, 1.0F), out(count);
     for (int i = 0; i < 60; ++i) {
       if (comm.rank() == kVictim && i == 40) stop_self();
@@ -72,7 +72,7 @@ TEST_P(StoppedIn, ACollectiveIsNamedWithItsPidToAllOthersAndIsToldItselfWhenItGo
 
 TEST_P(StoppedIn, TheMiddleOfACollectiveIsNamed) {
   const size_t count = GetParam();
-  expect_good(run_processes(kRanks, quick_options(1500), [&](Communicator& comm) {
+  expect_good(run_processes(kTogether, quick_options(1500), [&](Communicator& comm) {
     std::vector<float> in(count, 1.0F), out(count);
     if (comm.rank() == kVictim) board_->victim = getpid();
     for (int i = 0;; ++i) {
@@ -88,7 +88,7 @@ TEST_P(StoppedIn, TheMiddleOfACollectiveIsNamed) {
 INSTANTIATE_TEST_SUITE_P(EagerAndBulk, StoppedIn, testing::Values(4, size_t{1} << 18));
 
 TEST_F(Stopped, InASetUpCallARankIsNamed) {
-  expect_good(run_processes(kRanks, quick_options(1500), [&](Communicator& comm) {
+  expect_good(run_processes(kTogether, quick_options(1500), [&](Communicator& comm) {
     if (comm.rank() == kVictim) {
       stop_self();
       return std::string();
@@ -98,7 +98,7 @@ TEST_F(Stopped, InASetUpCallARankIsNamed) {
 }
 
 TEST_F(Stopped, AReceiveFromARankIsNamed) {
-  expect_good(run_processes(kRanks, quick_options(1500), [&](Communicator& comm) {
+  expect_good(run_processes(kTogether, quick_options(1500), [&](Communicator& comm) {
     if (comm.rank() == kVictim) {
       stop_self();
       return std::string();
@@ -115,15 +115,15 @@ TEST_F(Stopped, AReceiveFromARankIsNamed) {
 // It has joined, and hands out no segment if it is the first, or sends no greeting.
 TEST_F(Stopped, WhileACommunicatorIsFormedARankIsNamed) {
   const CommOptions options = quick_options(1500);
-  expect_good(run_children(kRanks, options.config, [&](int rank, const UniqueId& id) {
+  expect_good(run_children(kTogether, options.config, [&](int rank, const UniqueId& id) {
     if (rank == kVictim) {
       const Result<Membership> joined =
-          join(id, {rank, kRanks, options.config}, Deadline::after(std::chrono::seconds(20)));
+          join(id, {rank, kTogether, options.config}, Deadline::after(std::chrono::seconds(20)));
       if (!joined.ok()) return joined.status().message();
       stop_self();
       return std::string();
     }
-    return judge(Communicator::create(id, kRanks, rank, options).status());
+    return judge(Communicator::create(id, kTogether, rank, options).status());
   }));
 }
 

@@ -1,77 +1,23 @@
 // The contract of the perf programs as a shell sees it: exit codes, lines, columns, files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "perf_cli/programs.h"
+
+namespace tessera::perf {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-struct Outcome {
-  int code = -1;
-  std::string text;
-};
-
-Outcome shell(const std::string& command) {
-  Outcome outcome;
-  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> piece{};
-  for (size_t n = 0; (n = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;)
-    outcome.text.append(piece.data(), n);
-  const int status = pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
-}
-
-#if defined(TESSERA_PERF_DIR)
-constexpr bool kBuilt = true;
-const std::string kPrograms = TESSERA_PERF_DIR;
-const std::string kFaulty = TESSERA_FAULTY_PERF;
-const std::string kMpirun = TESSERA_MPIRUN;
-#else
-constexpr bool kBuilt = false;
-const std::string kPrograms, kFaulty, kMpirun;
-#endif
-
-class PerfCli : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!kBuilt) GTEST_SKIP() << "the perf programs are not built";
-    folder_ = std::filesystem::temp_directory_path() /
-              ("perf_cli_" + std::to_string(getpid()) + "_" +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
-  }
-
-  Outcome run(const std::string& program, const std::string& arguments,
-              const std::string& environment = "") {
-    return shell(environment + " " + kPrograms + "/" + program + "_perf " + arguments);
-  }
-  Outcome run_mpi(int processes, const std::string& program, const std::string& arguments,
-                  const std::string& environment = "") {
-    const std::string root = geteuid() == 0 ? " --allow-run-as-root" : "";
-    return shell(environment + " " + kMpirun + " -n " + std::to_string(processes) + root +
-                 " --oversubscribe --bind-to none " + kPrograms + "/" + program + "_perf " +
-                 arguments);
-  }
-
-  std::filesystem::path folder_;
-};
 
 // The fields of every table row.
 std::vector<std::vector<std::string>> rows_of(const std::string& text) {
@@ -94,32 +40,6 @@ TEST_F(PerfCli, HelpNamesEveryOptionAndEndsWithCodeZero) {
         "--per_iter_timing", "--baseline", "--limits", "--plot", "--buffers"}) {
     EXPECT_THAT(outcome.text, HasSubstr(option));
   }
-}
-
-TEST_F(PerfCli, TheOtherProgramsExplainDefaultsAndColumns) {
-  const Outcome links = shell(kPrograms + "/emulated_links --help");
-  EXPECT_EQ(links.code, 0);
-  for (const char* text : {"default: 2,4,8", "1 to 10000; default: 9", "two minutes"})
-    EXPECT_THAT(links.text, HasSubstr(text));
-  const std::string fused = kPrograms + "/fused_gemm_perf ";
-  if (!std::filesystem::exists(kPrograms + "/fused_gemm_perf")) GTEST_SKIP() << "no OpenBLAS";
-  const Outcome help = shell(fused + "--help");
-  EXPECT_EQ(help.code, 0);
-  for (const char* text : {"--products FC-2", "unfused, fused", "advice", "default: 5"})
-    EXPECT_THAT(help.text, HasSubstr(text));
-  EXPECT_EQ(shell(fused + "--products none-is-called-so").code, 2);
-  EXPECT_EQ(shell(fused + "--operators --timer").code, 2);
-  EXPECT_EQ(shell(fused + "--operators --types double").code, 2);
-  const Outcome operators = shell(fused + "--operators --types half --ratios 0 --gflop 0.01 " +
-                                  "--products 'gpt-3/32 OP' --repetitions 1");
-  EXPECT_EQ(operators.code, 0) << operators.text;
-  for (const char* text : {"reduce-scatter half", "all-gather half", "library's"})
-    EXPECT_THAT(operators.text, HasSubstr(text));
-  EXPECT_THAT(shell(fused + "--hosts 1").text, HasSubstr("--ratios 0"));
-  const Outcome nowhere = shell(fused + "--hosts 2147483647 --ratios 0 --gflop 0.001");
-  EXPECT_EQ(nowhere.code, 1);
-  EXPECT_THAT(nowhere.text, HasSubstr("cannot enter /proc/2147483647/ns/net"));
-  EXPECT_EQ(shell(fused + "--json " + (folder_ / "none" / "file").string()).code, 1);
 }
 
 TEST_F(PerfCli, BadArgumentsEndWithCode255AndNameTheArgument) {
@@ -402,3 +322,4 @@ TEST_F(PerfCli, ASplitRunsGroupsSideBySide) {
 }
 
 }  // namespace
+}  // namespace tessera::perf
