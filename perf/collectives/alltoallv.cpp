@@ -31,7 +31,7 @@ class AlltoAllv final : public Collective {
 
   std::string prepare(const Options& options, int ranks) override {
     spread_ = number_from("NCCL_TESTS_ALLTOALLV_SPREAD", 1.0);
-    if (!(spread_ >= 0 && spread_ <= 1))
+    if (!(spread_ >= 0) || spread_ > 1)
       return "NCCL_TESTS_ALLTOALLV_SPREAD: a number from 0 to 1 is expected";
     const char* file = std::getenv("NCCL_TESTS_ALLTOALLV_MATRIX_FILE");
     if (file == nullptr || *file == '\0') return {};

@@ -14,8 +14,10 @@ Buffer::Buffer(BufferKind kind, size_t bytes)
     : kind_(kind), bytes_(bytes), allocated_(bytes + 2 * kGuard) {
   if (kind == BufferKind::kNcclMem) {
     require(ncclMemAlloc(&base_, allocated_));
-  } else if ((base_ = std::malloc(allocated_)) == nullptr) {
-    fail(kInternalError, fmt::format("malloc of {} bytes failed", allocated_));
+  } else {
+    base_ = std::malloc(allocated_);
+    if (base_ == nullptr)
+      fail(kInternalError, fmt::format("malloc of {} bytes failed", allocated_));
   }
   std::memset(base_, 0, allocated_);  // pages exist before anything is timed
   data_ = static_cast<std::byte*>(base_) + kGuard;

@@ -90,7 +90,9 @@ void add_plain(float* c, const float* a, const float* b, size_t count) {
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) void add_avx2(float* c, const float* a, const float* b,
                                               size_t count) {
+#if !defined(__clang__)
 #pragma GCC ivdep
+#endif
   for (size_t i = 0; i < count; ++i) c[i] = a[i] + b[i];
 }
 #endif

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <span>
+#include <string_view>
 
 namespace tessera::perf {
 namespace {
@@ -240,22 +241,12 @@ bool parse_size(const std::string& text, size_t* bytes) {
   if (text.empty() || !std::isdigit(static_cast<unsigned char>(text[0])) || !(number >= 0))
     return false;
   double unit = 1;
-  switch (std::toupper(static_cast<unsigned char>(*end))) {
-    case '\0':
-      break;
-    case 'G':
-      unit *= 1024;
-      [[fallthrough]];
-    case 'M':
-      unit *= 1024;
-      [[fallthrough]];
-    case 'K':
-      unit *= 1024;
-      break;
-    default:
-      return false;
+  if (*end != '\0') {
+    const size_t power = std::string_view("KMG").find(
+        static_cast<char>(std::toupper(static_cast<unsigned char>(*end))));
+    if (power == std::string_view::npos || end[1] != '\0') return false;
+    unit = std::pow(1024.0, static_cast<double>(power + 1));
   }
-  if (*end != '\0' && end[1] != '\0') return false;
   if (number * unit > 1e18) return false;
   *bytes = static_cast<size_t>(number * unit);
   return true;

@@ -206,7 +206,7 @@ int run_session(const Options& options, World& world, int argc, char** argv) {
   if (report != nullptr) {
     code = report->finish(2 * session.buffer_bytes() *
                           static_cast<size_t>(options.threads * options.gpus));
-    if (!write_files(options, program, ranks, *report, json.get()) && code == kSuccess)
+    if (!write_files(options, program, ranks, *report, json.get()) && code == 0)
       code = kInternalError;
   }
   session.finish();
