@@ -41,6 +41,11 @@ Network::Network(int hosts, int rails, Family family)
 
 std::string Network::port(int host, int rail) { return fmt::format("h{}r{}", host, rail); }
 
+std::string Network::bridge(int host, int rail) const {
+  return lossy_.contains({host, rail}) ? fmt::format("way{}", port(host, rail))
+                                       : fmt::format("sw{}", rail);
+}
+
 void Network::unplug(int host, int rail) {
   switch_.ip(fmt::format("link set {} down\n", port(host, rail)));
 }
@@ -54,7 +59,7 @@ void Network::silence(int host, int rail) {
 }
 
 void Network::unsilence(int host, int rail) {
-  switch_.ip(fmt::format("link set {} master sw{}\n", port(host, rail), rail));
+  switch_.ip(fmt::format("link set {} master {}\n", port(host, rail), bridge(host, rail)));
 }
 
 void Network::remove(int host) {
@@ -64,6 +69,26 @@ void Network::remove(int host) {
 
 void Network::shape(int host, const std::string& discipline, int rail) {
   switch_.tc(fmt::format("qdisc add dev {} root {}\n", port(host, rail), discipline));
+}
+
+void Network::degrade(int host, const Quality& quality, int rail) {
+  std::unique_ptr<LossyLink>& link = lossy_[{host, rail}];
+  if (link == nullptr) {
+    const std::string name = port(host, rail), near = "near" + name, far = "far" + name;
+    link = std::make_unique<LossyLink>(switch_, near, far, static_cast<uint32_t>(host + rail + 1));
+    switch_.ip(
+        fmt::format("link add {0} type bridge\nlink set {0} up\n"
+                    "link set {1} master {0} up\nlink set {2} master {0}\n"
+                    "link set {3} master sw{4} up\n",
+                    bridge(host, rail), near, name, far, rail));
+  }
+  link->set(quality);
+}
+
+uint64_t Network::lost_frames() const {
+  uint64_t lost = 0;
+  for (const auto& [where, link] : lossy_) lost += link->lost();
+  return lost;
 }
 
 }  // namespace tessera::multihost

@@ -11,9 +11,13 @@
 // Commands that fail are failures of the test. Everything vanishes with the object.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "multihost/support/lossy_link.h"
 #include "multihost/support/network_namespace.h"
 
 namespace tessera::multihost {
@@ -38,13 +42,20 @@ class Network {
   void remove(int host);
   // A queueing discipline for all that the switch sends to the host.
   void shape(int host, const std::string& discipline, int rail = 0);
+  // The cable of the host from now on; the first time, it is replaced by a LossyLink.
+  void degrade(int host, const Quality& quality, int rail = 0);
+  // What such cables have lost.
+  uint64_t lost_frames() const;
 
  private:
   static std::string port(int host, int rail);
+  // What the port is plugged in at.
+  std::string bridge(int host, int rail) const;
 
   int rails_;
   NetworkNamespace switch_;
   std::vector<NetworkNamespace> hosts_;
+  std::map<std::pair<int, int>, std::unique_ptr<LossyLink>> lossy_;  // by host and rail
 };
 
 }  // namespace tessera::multihost
