@@ -32,8 +32,8 @@ struct RemotePeer {
 //
 // `meanwhile`, if there is one, is called every few milliseconds until then; its error ends this.
 //
-// kRemote: none of a peer's addresses leads to it; kTimeout: it has not answered, or called, in
-// time. Both name the peer and what became of each address. kSystem.
+// kRemote: somebody answers at each of a peer's addresses, but not the peer; kTimeout: it has not
+// answered, or called, in time. Both name the peer and what became of each address. kSystem.
 Result<std::unique_ptr<PortEngine>> connect(Listener listener, int rank,
                                             std::span<const RemotePeer> peers,
                                             const std::array<uint8_t, 16>& secret,

@@ -52,7 +52,7 @@ bool Contact::send_bytes(const void* message, size_t bytes) {
 Call::Call(const Self& self, int peer, const Endpoint& to, const Endpoint* from)
     : Contact(open_socket(to.family)), self_(self) {
   if (fd() < 0) {
-    fail(error_text(errno));
+    fail_to_connect(errno);
     return;
   }
   hello_.from = self.rank;
@@ -64,13 +64,18 @@ Call::Call(const Self& self, int peer, const Endpoint& to, const Endpoint* from)
     any_port.port = 0;
     const SocketAddress local = socket_address(any_port);
     if (::bind(fd(), local.get(), local.bytes) != 0) {
-      fail(error_text(errno));
+      fail_to_connect(errno);
       return;
     }
   }
   const SocketAddress address = socket_address(to);
   if (::connect(fd(), address.get(), address.bytes) != 0 && errno != EINPROGRESS)
-    fail(error_text(errno));
+    fail_to_connect(errno);
+}
+
+void Call::fail_to_connect(int error) {
+  unreachable_ = tcp::unreachable(error);
+  fail(error_text(error));
 }
 
 void Call::serve() {
@@ -93,7 +98,7 @@ void Call::say_hello() {
   int error = 0;
   socklen_t bytes = sizeof error;
   if (::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) error = errno;
-  if (error != 0) return fail(error_text(error));
+  if (error != 0) return fail_to_connect(error);
   const Result<Nonce> nonce = fresh_nonce();
   if (!nonce.ok()) return fail(nonce.status().message());
   hello_.nonce = nonce.value();

@@ -74,9 +74,12 @@ class Call final : public Contact {
   void take(const Seat& seat);
   // Another try would end alike.
   bool hopeless() const { return hopeless_; }
+  // It has failed, and nobody was there.
+  bool unreachable() const { return unreachable_; }
   Endpoint local() const;
 
  private:
+  void fail_to_connect(int error);
   void say_hello();
   void check_answer();
 
@@ -84,6 +87,7 @@ class Call final : public Contact {
   Hello hello_;
   State state_ = State::kConnecting;
   bool hopeless_ = false;
+  bool unreachable_ = false;
 };
 
 // The accepting side.

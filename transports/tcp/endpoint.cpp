@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <cerrno>
 #include <cstring>
 
 namespace tessera::tcp {
@@ -47,6 +48,11 @@ bool is_loopback(const Endpoint& endpoint) {
   in6_addr in6;
   std::memcpy(&in6, endpoint.address, sizeof in6);
   return IN6_IS_ADDR_LOOPBACK(&in6) != 0;
+}
+
+bool unreachable(int error) {
+  return error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN || error == ENETDOWN ||
+         error == ETIMEDOUT;
 }
 
 std::string address_text(const Endpoint& endpoint) {

@@ -36,6 +36,8 @@ SocketAddress socket_address(const Endpoint& endpoint);
 void set_address(Endpoint& endpoint, const sockaddr* address);
 
 bool is_loopback(const Endpoint& endpoint);
+// Connecting failed, and nobody has answered: the way there may come up yet.
+bool unreachable(int error);
 std::string address_text(const Endpoint& endpoint);  // "10.0.0.1:4711", "[fd00::1]:4711"
 std::string to_text(const Endpoint& endpoint);       // with " (eth0)"
 
@@ -48,9 +50,9 @@ struct LocalAddress {
 };
 
 // Addresses of interfaces that are up, as NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY want them, best
-// first, at most kMaxEndpoints. Never link-local IPv6: such an address means nothing on another
-// host. Loopback only if named, or if there is nothing else. kInvalidUsage, naming the interfaces
-// there are, if nothing is left.
+// first, at most kMaxEndpoints. Those without a carrier come last: it may come while ranks connect.
+// Never link-local IPv6: such an address means nothing on another host. Loopback only if named, or
+// if there is nothing else. kInvalidUsage, naming the interfaces there are, if nothing is left.
 Result<std::vector<LocalAddress>> usable_addresses(const Config& config);
 
 }  // namespace tessera::tcp

@@ -45,6 +45,8 @@ bool likely_private(std::string_view interface) {
                      [&](std::string_view prefix) { return interface.starts_with(prefix); });
 }
 
+bool has_carrier(const ifaddrs& at) { return (at.ifa_flags & IFF_RUNNING) != 0; }
+
 // Less is better.
 auto preference(const LocalAddress& address) {
   const Endpoint& endpoint = address.endpoint;
@@ -74,11 +76,10 @@ Result<std::vector<LocalAddress>> usable_addresses(const Config& config) {
   }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, ::freeifaddrs);
   const InterfaceFilter filter(config.socket_ifname);
-  std::vector<LocalAddress> found, loopback;
+  std::vector<LocalAddress> found, loopback, late;
   std::vector<std::string> seen;
   for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
-    constexpr unsigned kUp = IFF_UP | IFF_RUNNING;
-    if (at->ifa_addr == nullptr || (at->ifa_flags & kUp) != kUp) continue;
+    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0) continue;
     const int family = at->ifa_addr->sa_family;
     if ((family != AF_INET && family != AF_INET6) || is_link_local(at->ifa_addr)) continue;
     const std::string name = at->ifa_name;
@@ -87,10 +88,12 @@ Result<std::vector<LocalAddress>> usable_addresses(const Config& config) {
     if (config.socket_family == "AF_INET6" && family != AF_INET6) continue;
     if (!filter.passes(name)) continue;
     const bool aside = (at->ifa_flags & IFF_LOOPBACK) != 0 && !filter.names(name);
-    (aside ? loopback : found).push_back(describe(*at));
+    // A bridge without a carrier is one that no container uses.
+    if (!has_carrier(*at) && likely_private(name)) continue;
+    (aside ? loopback : has_carrier(*at) ? found : late).push_back(describe(*at));
   }
-  if (found.empty()) found = std::move(loopback);
-  if (found.empty()) {
+  if (found.empty() && late.empty()) found = std::move(loopback);
+  if (found.empty() && late.empty()) {
     return Status::error(Code::kInvalidUsage,
                          "no interface of this host can carry data between ranks: "
                          "NCCL_SOCKET_IFNAME=\"{}\", NCCL_SOCKET_FAMILY=\"{}\"; interfaces that "
@@ -98,9 +101,12 @@ Result<std::vector<LocalAddress>> usable_addresses(const Config& config) {
                          config.socket_ifname, config.socket_family,
                          seen.empty() ? "none" : fmt::format("{}", fmt::join(seen, ", ")));
   }
-  std::stable_sort(found.begin(), found.end(), [](const LocalAddress& a, const LocalAddress& b) {
+  const auto better = [](const LocalAddress& a, const LocalAddress& b) {
     return preference(a) < preference(b);
-  });
+  };
+  std::stable_sort(found.begin(), found.end(), better);
+  std::stable_sort(late.begin(), late.end(), better);
+  found.insert(found.end(), late.begin(), late.end());
   if (found.size() > kMaxEndpoints) found.resize(kMaxEndpoints);
   return found;
 }

@@ -6,8 +6,10 @@
 namespace tessera::tcp {
 namespace {
 
-constexpr int kTries = 6;
-constexpr std::chrono::milliseconds kFirstPause{100};  // doubles with each try
+constexpr int kMostRefusals = 6;
+constexpr std::chrono::milliseconds kFirstPause{100};  // doubles with each refusal
+constexpr std::chrono::milliseconds kWhileUnreachable{250};
+constexpr std::chrono::seconds kNoAnswer{3};  // the kernel would ask ever more seldom
 constexpr std::chrono::milliseconds kForBetterOnes{200};
 
 const LocalAddress* in_subnet_of(std::span<const LocalAddress> local, const Endpoint& endpoint) {
@@ -69,15 +71,23 @@ void PeerDialer::proceed(Clock::time_point now) {
 
 void PeerDialer::try_address(Attempt& attempt, Clock::time_point now) {
   if (attempt.over) return;
+  if (attempt.call != nullptr && attempt.call->state() == Call::State::kConnecting &&
+      now >= attempt.begun + kNoAnswer) {
+    attempt.call.reset();
+  }
   if (attempt.call == nullptr && now >= attempt.next) {
-    ++attempt.tries;
+    attempt.begun = now;
     attempt.call = std::make_unique<Call>(
         self_, peer_, attempt.to, attempt.from != nullptr ? &attempt.from->endpoint : nullptr);
   }
   if (attempt.call == nullptr || !attempt.call->failed()) return;
   attempt.failure = attempt.call->failure();
-  attempt.over = attempt.call->hopeless() || attempt.tries >= kTries;
-  attempt.next = now + kFirstPause * (1 << (attempt.tries - 1));
+  if (attempt.call->unreachable()) {
+    attempt.next = now + kWhileUnreachable;
+  } else {
+    attempt.next = now + kFirstPause * (1 << attempt.refusals++);
+  }
+  attempt.over = attempt.call->hopeless() || attempt.refusals == kMostRefusals;
   attempt.call.reset();
 }
 

@@ -1,6 +1,6 @@
 // Finds the ways to one peer and opens the sockets to it.
 //
-// All its addresses are tried at once. When the first has proved to be the peer's, better ones get a
+// All its addresses are tried at once, again and again while nobody answers there. When the first has proved to be the peer's, better ones get a
 // moment longer; then the rails are chosen among those that answered, and the sockets are dealt out
 // over them. So an address that leads nowhere, or to somebody else, costs at most that moment.
 // Thread safety: one thread.
@@ -37,13 +37,14 @@ class PeerDialer {
   std::vector<std::unique_ptr<Link>> take_sockets();
 
  private:
-  // One address, tried until it answers.
+  // One address, tried until it answers, or somebody refuses too often.
   struct Attempt {
     Endpoint to;
     const LocalAddress* from = nullptr;
     std::unique_ptr<Call> call;
-    int tries = 0;
+    int refusals = 0;
     bool over = false;
+    Clock::time_point begun;  // the latest try
     Clock::time_point next;
     std::string failure;
     bool verified() const { return call != nullptr && call->state() == Call::State::kVerified; }

@@ -23,6 +23,8 @@ using std::chrono::milliseconds;
 constexpr int kTries =
     3;  // a root under a flood of strangers may drop a rank that is slow to speak
 constexpr std::chrono::seconds kChallengeWait{5};  // where there are other ways to the root
+constexpr std::chrono::seconds kNoAnswer{3};       // the kernel would ask ever more seldom
+constexpr int kWhileUnreachableMs = 250;
 
 // The root must answer before the rank gives up: it is told a little less than is left.
 uint32_t wait_for_root_ms(Deadline deadline) {
@@ -87,7 +89,8 @@ class Joiner {
     for (int tries = 0; tries < kTries;) {
       Fd fd;
       size_t way = 0;
-      outcome = connect_to_any(ways_, deadline_, fd, way);
+      outcome = connect_to_any(ways_, soon(kNoAnswer), fd, way);
+      const int error = errno;
       const bool connected = outcome == Outcome::kOk;
       Result<Welcome> answer{Status()};
       if (connected) outcome = ask(fd.get(), self, answer);
@@ -100,23 +103,34 @@ class Joiner {
       }
       if (outcome == Outcome::kOk) return answer;
       ways_ = all_ways(id_);
-      const bool absent = outcome == Outcome::kRefused || outcome == Outcome::kEnded;
-      if (absent && id_.hosted_by_rank_zero && !spoke_ && !deadline_.passed()) {
-        ::poll(nullptr, 0, std::min(10, deadline_.left_ms()));  // rank 0 may come later
-        continue;
+      if (const int pause_ms = worth_waiting_ms(outcome, connected); pause_ms > 0) {
+        ::poll(nullptr, 0, std::min(pause_ms, deadline_.left_ms()));
+        if (!deadline_.passed()) continue;
       }
-      if (outcome != Outcome::kEnded) break;
+      if (outcome != Outcome::kEnded || deadline_.passed()) return explain(outcome, error);
       ++tries;
     }
-    return explain(outcome);
+    return explain(outcome, 0);
+  }
+
+  // 0: not at all.
+  int worth_waiting_ms(Outcome outcome, bool connected) const {
+    const bool nobody = outcome == Outcome::kUnreachable || outcome == Outcome::kTimeout;
+    if (nobody && !connected) return kWhileUnreachableMs;  // a way may come up
+    const bool absent = outcome == Outcome::kRefused || outcome == Outcome::kEnded;
+    return absent && id_.hosted_by_rank_zero && !spoke_ ? 10 : 0;  // rank 0 may come later
+  }
+
+  // A limit of its own for a part of the wait.
+  Deadline soon(std::chrono::nanoseconds limit) const {
+    return Deadline::after(std::min(deadline_.left(), limit));
   }
 
   // kOk: `answer` holds members or the reason of the root.
   Outcome ask(int fd, const Member& self, Result<Welcome>& answer) {
     std::string in;
-    const Deadline soon =
-        Deadline::after(std::min<std::chrono::nanoseconds>(deadline_.left(), kChallengeWait));
-    Outcome outcome = read_exactly(fd, in, sizeof(Challenge), ways_.size() > 1 ? soon : deadline_);
+    Outcome outcome = read_exactly(fd, in, sizeof(Challenge),
+                                   ways_.size() > 1 ? soon(kChallengeWait) : deadline_);
     if (outcome != Outcome::kOk) return outcome;
     Challenge challenge;
     std::memcpy(&challenge, in.data(), sizeof challenge);
@@ -163,8 +177,7 @@ class Joiner {
                          options_.rank, to_text(id_.address));
   }
 
-  Status explain(Outcome outcome) const {
-    const int error = errno;
+  Status explain(Outcome outcome, int error) const {
     const std::string at = to_text(id_.address);
     const int rank = options_.rank;
     if (outcome == Outcome::kFailed) {
@@ -176,6 +189,11 @@ class Joiner {
                            "rank {}: rank 0 did not open the rendezvous at {} (NCCL_COMM_ID) in "
                            "time ({}), or had ended before: then its output says why",
                            rank, at, to_string(outcome));
+    }
+    if (outcome == Outcome::kUnreachable) {
+      return Status::error(Code::kTimeout,
+                           "rank {}: the root at {} was out of reach all the time: {}", rank, at,
+                           error_text(error));
     }
     if (outcome == Outcome::kTimeout) {
       return Status::error(Code::kTimeout, "rank {}: the root at {} did not answer in time", rank,

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "transports/tcp/endpoint.h"
+
 namespace tessera::bootstrap {
 namespace {
 
@@ -91,6 +93,8 @@ const char* to_string(Outcome outcome) {
       return "connection closed by the other side";
     case Outcome::kTimeout:
       return "no answer in time";
+    case Outcome::kUnreachable:
+      return "out of reach";
     case Outcome::kFailed:
       return "failed";
   }
@@ -104,7 +108,7 @@ Outcome connect_to_any(std::span<const SocketAddress> addresses, Deadline deadli
   int error = 0;
   size_t left = 0;
   const auto ended = [&](size_t i, int reason) {
-    error = reason;
+    if (error != ECONNREFUSED) error = reason;  // who refuses is there
     polled[i].fd = -1;
     --left;
   };
@@ -139,9 +143,8 @@ Outcome connect_to_any(std::span<const SocketAddress> addresses, Deadline deadli
   }
   if (error == ECONNREFUSED) return Outcome::kRefused;
   if (gone(error)) return Outcome::kEnded;
-  if (error == ETIMEDOUT) return Outcome::kTimeout;
   errno = error;
-  return Outcome::kFailed;
+  return tcp::unreachable(error) ? Outcome::kUnreachable : Outcome::kFailed;
 }
 
 Outcome write_exactly(int fd, std::string_view data, Deadline deadline) {

@@ -42,11 +42,11 @@ void send_all(std::vector<Outgoing> outgoing, std::string_view body, Deadline de
 // Also where a forked child holds a copy: nobody connects any more.
 void close_listener(Fd& listener);
 
-enum class Outcome { kOk, kRefused, kEnded, kTimeout, kFailed };
+enum class Outcome { kOk, kRefused, kEnded, kTimeout, kUnreachable, kFailed };
 const char* to_string(Outcome outcome);
 
 // One try of each address, all at once: the first that answers, whose place is `which`. If none
-// does, what became of the last of them; kFailed: see errno.
+// does, what tells most; kUnreachable (nobody is there, or not yet) and kFailed: see errno.
 Outcome connect_to_any(std::span<const SocketAddress> addresses, Deadline deadline, Fd& fd,
                        size_t& which);
 Outcome write_exactly(int fd, std::string_view data, Deadline deadline);
