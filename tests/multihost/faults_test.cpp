@@ -3,6 +3,7 @@
 #include "multihost/support/faults.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 namespace tessera::multihost {
 namespace {
@@ -130,6 +131,20 @@ TEST_P(LostRail, IsDoneWithoutAndOnlyTheLossOfBothEndsTheJob) {
   lose(1);
   job_->mark();
   expect_told({}, {0, 1, 2, 3}, milliseconds(15'000));
+}
+
+// Else the loss of the other would end the job. Ranks look for it every second.
+TEST_P(LostRail, IsUsedAgainWhenItIsBack) {
+  const bool silently = GetParam();
+  ASSERT_NO_FATAL_FAILURE(start({0, 0, 1, 1}, 20'000, 2));
+  silently ? network_->silence(1, 0) : network_->unplug(1, 0);
+  ASSERT_TRUE(goes_on());
+  silently ? network_->unsilence(1, 0) : network_->plug(1, 0);
+  ::usleep(10'000'000);
+  ASSERT_TRUE(goes_on());
+  network_->unplug(1, 1);
+  ASSERT_TRUE(goes_on());
+  expect_to_end_well();
 }
 
 INSTANTIATE_TEST_SUITE_P(How, LostRail, testing::Bool(), [](const auto& info) {

@@ -1,25 +1,18 @@
 #include "transports/tcp/connect.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include "base/log.h"
 #include "transports/tcp/engine.h"
 #include "transports/tcp/peer_dialer.h"
 #include "transports/tcp/reception.h"
+#include "transports/tcp/reunion.h"
 
 namespace tessera::tcp {
 namespace {
 
-constexpr size_t kDialedAtOnce = 64;          // peers; each may take several descriptors
-constexpr int kTickMs = 20;                   // pauses and limits of dialers are about that exact
-constexpr int kMaxSilence = 10;               // seconds
-constexpr int kMaxSilenceOfOneOfSeveral = 3;  // a rail: the others go on
+constexpr size_t kDialedAtOnce = 64;  // peers; each may take several descriptors
+constexpr int kTickMs = 20;           // pauses and limits of dialers are about that exact
 
 constexpr const char* kHint =
     "NCCL_SOCKET_IFNAME names the interfaces that join the hosts, if these are not the right ones";
@@ -41,6 +34,8 @@ class Connector {
   // Ok when all peers are connected.
   Status run(const std::function<Status()>& meanwhile);
   std::vector<Connection> take_connections();
+  // Null if no peer is reached over several rails.
+  std::unique_ptr<Reunion> make_reunion(std::span<const Connection> connections);
 
  private:
   static std::set<int> callers(int rank, std::span<const RemotePeer> peers);
@@ -50,7 +45,6 @@ class Connector {
   Status look_at_dialers();
   bool done() const;
   Status too_late() const;
-  void prepare(Link& link, bool one_of_several) const;
 
   const Self self_;
   const std::span<const RemotePeer> peers_;
@@ -91,30 +85,21 @@ void Connector::dial_more() {
   for (; dialed_ < peers_.size() && busy < kDialedAtOnce; ++dialed_) {
     const RemotePeer& peer = peers_[dialed_];
     if (peer.rank <= self_.rank) continue;
-    dialers_[dialed_] =
-        std::make_unique<PeerDialer>(self_, peer.rank, peer.endpoints,
-                                     reception_.listener().local(), config_.sockets_per_peer());
+    dialers_[dialed_] = std::make_unique<PeerDialer>(self_, peer.rank, peer.endpoints,
+                                                     reception_.door().listener().local(),
+                                                     config_.sockets_per_peer());
     ++busy;
   }
 }
 
 Status Connector::wait_and_serve() {
   std::vector<Contact*> contacts;
-  reception_.collect(contacts);
   for (const auto& dialer : dialers_) {
     if (dialer != nullptr && dialer->state() != PeerDialer::State::kDone) dialer->collect(contacts);
   }
-  std::vector<pollfd> polled;
-  for (Contact* contact : contacts) polled.push_back({contact->fd(), contact->events(), 0});
-  for (const Fd& door : reception_.listening()) polled.push_back({door.get(), POLLIN, 0});
-  ::poll(polled.data(), polled.size(), std::min(deadline_.left_ms(), kTickMs));
-  for (size_t i = 0; i < contacts.size(); ++i) {
-    if (polled[i].revents != 0) contacts[i]->serve();
-  }
-  for (size_t i = 0; i < reception_.listening().size(); ++i) {
-    if (polled[contacts.size() + i].revents == 0) continue;
-    if (Status status = reception_.let_in(reception_.listening()[i]); !status.ok()) return status;
-  }
+  const int wait_ms = std::min(deadline_.left_ms(), kTickMs);
+  if (Status status = reception_.door().serve(std::move(contacts), wait_ms); !status.ok())
+    return status;
   reception_.proceed(std::chrono::steady_clock::now());
   return {};
 }
@@ -159,7 +144,7 @@ Status Connector::too_late() const {
       continue;
     }
     std::vector<std::string> own;
-    for (const Endpoint& endpoint : reception_.listener().endpoints())
+    for (const Endpoint& endpoint : reception_.door().listener().endpoints())
       own.push_back(to_text(endpoint));
     first =
         fmt::format("{} has not connected to any of {}", name_of(peers_[i]), fmt::join(own, ", "));
@@ -170,28 +155,11 @@ Status Connector::too_late() const {
       Code::kTimeout, "rank {}, after {:.1f} s: {}{}{}. {}", self_.rank,
       static_cast<double>(waited.count()) / 1000, first,
       others.empty() ? "" : fmt::format("; missing, too: {}", fmt::join(others, ", ")),
-      reception_.turned_away() > 0
+      reception_.door().turned_away() > 0
           ? fmt::format("; {} connections that did not belong to this communicator were closed",
-                        reception_.turned_away())
+                        reception_.door().turned_away())
           : "",
       kHint);
-}
-
-void Connector::prepare(Link& link, bool one_of_several) const {
-  const auto timeout = std::chrono::duration_cast<std::chrono::seconds>(config_.timeout);
-  link.patience = static_cast<int>(std::clamp<int64_t>(timeout.count(), 1, kMaxSilence));
-  link.silence_limit =
-      one_of_several ? std::min(link.patience, kMaxSilenceOfOneOfSeveral) : link.patience;
-  const auto set = [&](int level, int option, int value) {
-    ::setsockopt(link.fd.get(), level, option, &value, sizeof value);
-  };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);
-  link.zero_copy.enable(link.fd.get());
-  // An idle connection to a host that has vanished; the engine watches the others.
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 1);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 1);
-  set(IPPROTO_TCP, TCP_KEEPCNT, link.patience);
 }
 
 std::vector<Connection> Connector::take_connections() {
@@ -202,15 +170,26 @@ std::vector<Connection> Connector::take_connections() {
     connection.name = name_of(peers_[i]);
     connection.sockets = dialers_[i] != nullptr ? dialers_[i]->take_sockets()
                                                 : reception_.take_sockets(peers_[i].rank);
-    const bool several = std::any_of(connection.sockets.begin(), connection.sockets.end(),
-                                     [](const auto& link) { return link->rail > 0; });
+    if (dialers_[i] != nullptr) connection.ways = dialers_[i]->ways();
     for (const auto& link : connection.sockets) {
-      prepare(*link, several);
+      prepare(*link, config_.timeout);
       log::info(self_.rank, "tcp: {} over {}", connection.name, link->route);
     }
     connections.push_back(std::move(connection));
   }
   return connections;
+}
+
+std::unique_ptr<Reunion> Connector::make_reunion(std::span<const Connection> connections) {
+  bool wanted = false, called = false;
+  for (const Connection& connection : connections) {
+    if (!over_several_rails(connection.sockets)) continue;
+    wanted = true;
+    called = called || connection.ways.empty();
+  }
+  if (!wanted) return nullptr;
+  return std::make_unique<Reunion>(self_, called ? reception_.door().take_listener() : Listener(),
+                                   config_.timeout);
 }
 
 }  // namespace
@@ -223,7 +202,9 @@ Result<std::unique_ptr<PortEngine>> connect(Listener listener, int rank,
                                             const std::function<Status()>& meanwhile) {
   Connector connector(std::move(listener), rank, peers, secret, config, deadline);
   if (Status status = connector.run(meanwhile); !status.ok()) return status;
-  return Engine::create(connector.take_connections(), rank, landing);
+  std::vector<Connection> connections = connector.take_connections();
+  std::unique_ptr<Reunion> reunion = connector.make_reunion(connections);
+  return Engine::create(std::move(connections), rank, landing, std::move(reunion));
 }
 
 }  // namespace tessera::tcp

@@ -16,7 +16,20 @@ Fd open_socket(int family) {
   return Fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
+Endpoint name_of(int fd, decltype(&::getpeername) which) {
+  Endpoint endpoint;
+  SocketAddress address;
+  address.bytes = sizeof address.storage;
+  if (which(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.bytes) == 0)
+    set_address(endpoint, address.get());
+  return endpoint;
+}
+
 }  // namespace
+
+Endpoint Contact::local() const { return name_of(fd(), ::getsockname); }
+
+Endpoint Contact::remote() const { return name_of(fd(), ::getpeername); }
 
 void Contact::fail(std::string why) {
   if (failure_.empty()) failure_ = std::move(why);
@@ -49,8 +62,8 @@ bool Contact::send_bytes(const void* message, size_t bytes) {
   return false;
 }
 
-Call::Call(const Self& self, int peer, const Endpoint& to, const Endpoint* from)
-    : Contact(open_socket(to.family)), self_(self) {
+Call::Call(const Self& self, int peer, const Way& way)
+    : Contact(open_socket(way.to.family)), self_(self), to_(way.to) {
   if (fd() < 0) {
     fail_to_connect(errno);
     return;
@@ -59,8 +72,8 @@ Call::Call(const Self& self, int peer, const Endpoint& to, const Endpoint* from)
   hello_.to = peer;
   const int on = 1;
   ::setsockopt(fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (from != nullptr) {
-    Endpoint any_port = *from;
+  if (way.from) {
+    Endpoint any_port = *way.from;
     any_port.port = 0;
     const SocketAddress local = socket_address(any_port);
     if (::bind(fd(), local.get(), local.bytes) != 0) {
@@ -68,7 +81,7 @@ Call::Call(const Self& self, int peer, const Endpoint& to, const Endpoint* from)
       return;
     }
   }
-  const SocketAddress address = socket_address(to);
+  const SocketAddress address = socket_address(way.to);
   if (::connect(fd(), address.get(), address.bytes) != 0 && errno != EINPROGRESS)
     fail_to_connect(errno);
 }
@@ -124,17 +137,16 @@ void Call::check_answer() {
     state_ = State::kVerified;
 }
 
+std::string Call::route() const {
+  return fmt::format("{} to {}", address_text(local()), to_text(to_));
+}
+
 void Call::take(const Seat& seat) {
   if (send(seat)) state_ = State::kSeated;
 }
 
-Endpoint Call::local() const {
-  Endpoint endpoint;
-  SocketAddress address;
-  address.bytes = sizeof address.storage;
-  if (::getsockname(fd(), reinterpret_cast<sockaddr*>(&address.storage), &address.bytes) == 0)
-    set_address(endpoint, address.get());
-  return endpoint;
+std::string Guest::route() const {
+  return fmt::format("{} to {}", address_text(local()), address_text(remote()));
 }
 
 void Guest::serve() {

@@ -28,6 +28,8 @@ class Contact {
   Contact& operator=(const Contact&) = delete;
 
   int fd() const { return fd_.get(); }
+  Endpoint local() const;
+  Endpoint remote() const;
   Fd release() { return std::move(fd_); }
   virtual short events() const { return POLLIN; }
   virtual void serve() = 0;
@@ -64,19 +66,20 @@ class Call final : public Contact {
  public:
   enum class State { kConnecting, kAnswer, kVerified, kSeated, kReady };
 
-  // Starts to connect. `from`: the local address to use, if not the kernel's choice.
-  Call(const Self& self, int peer, const Endpoint& to, const Endpoint* from);
+  // Starts to connect.
+  Call(const Self& self, int peer, const Way& way);
 
   State state() const { return state_; }
   short events() const override { return state_ == State::kConnecting ? POLLOUT : POLLIN; }
   void serve() override;
   // After kVerified.
   void take(const Seat& seat);
+  // "10.0.0.1:4711 to 10.0.0.2:4712 (eth0)"
+  std::string route() const;
   // Another try would end alike.
   bool hopeless() const { return hopeless_; }
   // It has failed, and nobody was there.
   bool unreachable() const { return unreachable_; }
-  Endpoint local() const;
 
  private:
   void fail_to_connect(int error);
@@ -84,6 +87,7 @@ class Call final : public Contact {
   void check_answer();
 
   const Self& self_;
+  const Endpoint to_;
   Hello hello_;
   State state_ = State::kConnecting;
   bool hopeless_ = false;
@@ -101,6 +105,8 @@ class Guest final : public Contact {
   State state() const { return state_; }
   void serve() override;
   void say_ready() { send(Ready{}); }
+  // "10.0.0.1:4711 to 10.0.0.2:4712"
+  std::string route() const;
 
   int from() const { return hello_.from; }
   const Seat& seat() const { return seat_; }

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,12 @@ struct Endpoint {
 static_assert(sizeof(Endpoint) == 44);
 
 inline constexpr int kMaxEndpoints = 8;
+
+// From where to where to dial; the kernel chooses what is not said.
+struct Way {
+  Endpoint to;
+  std::optional<Endpoint> from;
+};
 
 struct SocketAddress {
   sockaddr_storage storage = {};

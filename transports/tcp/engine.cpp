@@ -28,7 +28,8 @@ bool silent(int fd) {
 }  // namespace
 
 Result<std::unique_ptr<PortEngine>> Engine::create(std::vector<Connection> connections, int rank,
-                                                   Landing& landing) {
+                                                   Landing& landing,
+                                                   std::unique_ptr<Reunion> reunion) {
   std::unique_ptr<Engine> engine(new Engine());
   if (Status status = engine->links_.open(); !status.ok()) return status;
   for (Connection& connection : connections) {
@@ -39,11 +40,15 @@ Result<std::unique_ptr<PortEngine>> Engine::create(std::vector<Connection> conne
       if (Status status = engine->links_.add(*link); !status.ok()) return status;
       engine->alive_.push_back(link.get());
     }
-    if (port->on_several_rails()) engine->acknowledging_.push_back(port.get());
+    if (port->on_several_rails()) {
+      engine->acknowledging_.push_back(port.get());
+      if (reunion != nullptr) reunion->watch(*port, std::move(connection.ways));
+    }
     const auto peer = static_cast<size_t>(connection.peer);
     engine->ports_.resize(std::max(engine->ports_.size(), peer + 1));
     engine->ports_[peer] = std::move(port);
   }
+  engine->reunion_ = std::move(reunion);
   engine->next_look_ = std::chrono::steady_clock::now() + kLookEvery;
   return std::unique_ptr<PortEngine>(std::move(engine));
 }
@@ -71,7 +76,7 @@ bool Engine::progress() {
   if (served) moved = true;
   end_failed();
   if (acknowledge()) links_.flush();
-  if (!moved || ++busy_calls_ % kLookWhenBusy == 0) look_for_silence();
+  if (!moved || ++busy_calls_ % kLookWhenBusy == 0) look_around();
   if (some_died_) forget_dead();
   return moved;
 }
@@ -132,8 +137,17 @@ bool Engine::acknowledge() {
   return any;
 }
 
-void Engine::look_for_silence() {
+void Engine::reunite(std::chrono::steady_clock::time_point now) {
+  std::vector<Link*> back;
+  reunion_->proceed(now, back);
+  for (Link* link : back) {
+    if (std::find(alive_.begin(), alive_.end(), link) == alive_.end()) alive_.push_back(link);
+  }
+}
+
+void Engine::look_around() {
   const auto now = std::chrono::steady_clock::now();
+  if (reunion_ != nullptr && now >= reunion_->next()) reunite(now);
   if (now < next_look_) return;
   next_look_ = now + kLookEvery;
   for (Link* link : alive_) {
@@ -161,7 +175,8 @@ bool Engine::flushed() const {
 
 std::chrono::nanoseconds Engine::due_in() const {
   if (alive_.empty()) return std::chrono::nanoseconds::max();
-  return std::max<std::chrono::nanoseconds>(next_look_ - std::chrono::steady_clock::now(),
+  const auto next = reunion_ != nullptr ? std::min(next_look_, reunion_->next()) : next_look_;
+  return std::max<std::chrono::nanoseconds>(next - std::chrono::steady_clock::now(),
                                             std::chrono::nanoseconds(0));
 }
 

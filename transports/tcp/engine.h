@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/port.h"
+#include "transports/tcp/reunion.h"
 #include "transports/tcp/tcp_port.h"
 
 namespace tessera::tcp {
@@ -15,13 +16,15 @@ struct Connection {
   int peer = -1;
   std::string name;  // "rank 3 (host b)"
   std::vector<std::unique_ptr<Link>> sockets;
+  std::vector<Way> ways;  // by socket; empty: the peer dials
 };
 
 class Engine final : public PortEngine {
  public:
-  // Of `rank`. kSystem.
+  // Of `rank`. Rails that are lost stay so without a `reunion`. kSystem.
   static Result<std::unique_ptr<PortEngine>> create(std::vector<Connection> connections, int rank,
-                                                    Landing& landing);
+                                                    Landing& landing,
+                                                    std::unique_ptr<Reunion> reunion = nullptr);
   // What was flushed still reaches the peers (farewell.h); what they send from now on is dropped.
   ~Engine() override;
 
@@ -45,13 +48,15 @@ class Engine final : public PortEngine {
   bool serve_ready(bool read);
   void end_failed();
   bool acknowledge();
-  void look_for_silence();
+  void look_around();
+  void reunite(std::chrono::steady_clock::time_point now);
   void forget_dead();
 
   Links links_;
   std::vector<std::unique_ptr<TcpPort>> ports_;  // by rank
   std::vector<TcpPort*> acknowledging_;          // ports over several rails
   std::vector<Link*> alive_;
+  std::unique_ptr<Reunion> reunion_;  // null: none
   bool some_died_ = false;
   bool in_vain_ = false;  // the last progress() found nothing to read
   uint32_t busy_calls_ = 0;

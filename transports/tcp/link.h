@@ -1,6 +1,7 @@
 // One connected, authenticated socket between two ranks.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "base/fd.h"
@@ -26,8 +27,18 @@ struct Link {
   bool blocked = false;    // the kernel takes no more until the peer reads
   int silent_seconds = 0;  // without any sign of life while one was due
   int silence_limit = 10;  // then it counts as dead
-  int patience = 10;       // the same once it has no other rail beside it
+  int patience = 10;       // the limit of one that has no other rail beside it
   std::string failure;     // why sending failed; what has come is still read
+
+  // After it has died, and left all lists: a new socket of the same rail, with options as set by
+  // prepare().
+  void renew(Fd socket, std::string new_route);
 };
+
+// The limit of a rail beside others, at most its patience: the others go on.
+inline constexpr int kMaxSilenceOfOneOfSeveral = 3;
+
+// Sets patience, and the options of the socket: no wait of the user is to last beyond `timeout`.
+void prepare(Link& link, std::chrono::milliseconds timeout);
 
 }  // namespace tessera::tcp

@@ -35,6 +35,7 @@ void Links::remove(Link& link) {
   set_blocked(link, false);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.fd.get(), nullptr);
   std::erase(unsent_, &link);
+  std::erase(failed_, &link);
   link.listed = false;
   link.queue.clear();
   uncopied_ -= link.zero_copy.pending();
@@ -82,6 +83,7 @@ bool Links::transmit(Link& link) {
   if (outcome == SendQueue::Outcome::kEmpty && link.listed) {
     link.listed = false;
     std::erase(unsent_, &link);
+    std::erase(failed_, &link);
   }
   return moved;
 }

@@ -39,12 +39,12 @@ PeerDialer::PeerDialer(const Self& self, int peer, std::span<const Endpoint> end
     : self_(self), peer_(peer), sockets_(static_cast<size_t>(sockets)), local_(local) {
   for (const Endpoint& to : endpoints.first(std::min<size_t>(endpoints.size(), kMaxEndpoints))) {
     Attempt& attempt = attempts_.emplace_back();
-    attempt.to = to;
-    attempt.from = in_subnet_of(local, to);
+    attempt.way.to = to;
+    if (const LocalAddress* near = in_subnet_of(local, to)) attempt.way.from = near->endpoint;
   }
   // The peer has put its best first. What is in a subnet of ours is better still.
   std::stable_sort(attempts_.begin(), attempts_.end(), [](const Attempt& a, const Attempt& b) {
-    return (a.from != nullptr) > (b.from != nullptr);
+    return a.way.from.has_value() > b.way.from.has_value();
   });
   if (attempts_.empty()) fail("it has no address");
 }
@@ -77,8 +77,7 @@ void PeerDialer::try_address(Attempt& attempt, Clock::time_point now) {
   }
   if (attempt.call == nullptr && now >= attempt.next) {
     attempt.begun = now;
-    attempt.call = std::make_unique<Call>(
-        self_, peer_, attempt.to, attempt.from != nullptr ? &attempt.from->endpoint : nullptr);
+    attempt.call = std::make_unique<Call>(self_, peer_, attempt.way);
   }
   if (attempt.call == nullptr || !attempt.call->failed()) return;
   attempt.failure = attempt.call->failure();
@@ -113,13 +112,14 @@ void PeerDialer::choose_rails() {
   std::vector<std::unique_ptr<Call>> firsts;
   for (Attempt& attempt : attempts_) {
     if (!attempt.verified()) continue;
-    const Rail rail = {attempt.to, attempt.from, find(local_, attempt.call->local())};
+    const Rail rail = {attempt.way, find(local_, attempt.call->local())};
     const bool apart = std::none_of(rails_.begin(), rails_.end(), [&](const Rail& other) {
-      return same_interface(rail.to, other.to) || rail.local == nullptr || other.local == nullptr ||
-             same_interface(rail.local->endpoint, other.local->endpoint);
+      return same_interface(rail.way.to, other.way.to) || rail.local == nullptr ||
+             other.local == nullptr || same_interface(rail.local->endpoint, other.local->endpoint);
     });
-    const bool fast = rails_.empty() ||
-                      (rail.to.speed_mbps >= rails_[0].to.speed_mbps / 2 && !is_loopback(rail.to));
+    const bool fast =
+        rails_.empty() ||
+        (rail.way.to.speed_mbps >= rails_[0].way.to.speed_mbps / 2 && !is_loopback(rail.way.to));
     if (!apart || !fast) continue;
     rails_.push_back(rail);
     firsts.push_back(std::move(attempt.call));
@@ -128,9 +128,7 @@ void PeerDialer::choose_rails() {
   calls_ = std::move(firsts);
   calls_.resize(std::max(sockets_, rails_.size()));
   for (size_t i = rails_.size(); i < calls_.size(); ++i) {
-    const Rail& rail = rails_[i % rails_.size()];
-    calls_[i] = std::make_unique<Call>(self_, peer_, rail.to,
-                                       rail.from != nullptr ? &rail.from->endpoint : nullptr);
+    calls_[i] = std::make_unique<Call>(self_, peer_, rails_[i % rails_.size()].way);
   }
   state_ = State::kSeating;
 }
@@ -146,7 +144,7 @@ void PeerDialer::take_seats() {
     }
     if (call.failed()) {
       return fail(fmt::format("socket {} of {} over {}: {}", i + 1, calls_.size(),
-                              to_text(rails_[rail].to), call.failure()));
+                              to_text(rails_[rail].way.to), call.failure()));
     }
     all_ready = all_ready && call.state() == Call::State::kReady;
   }
@@ -164,11 +162,11 @@ std::string PeerDialer::report() const {
                     : "connected, but nobody has answered the greeting";
     }
     if (attempt.verified()) outcome = "answered";
-    lines.push_back(fmt::format("{}: {}", to_text(attempt.to), outcome));
+    lines.push_back(fmt::format("{}: {}", to_text(attempt.way.to), outcome));
   }
   if (state_ == State::kSeating)
     lines.push_back(fmt::format("{} answered, but not all of {} sockets are ready",
-                                to_text(rails_[0].to), calls_.size()));
+                                to_text(rails_[0].way.to), calls_.size()));
   return fmt::format("{}", fmt::join(lines, "; "));
 }
 
@@ -178,8 +176,8 @@ std::vector<std::unique_ptr<Link>> PeerDialer::take_sockets() {
     auto link = std::make_unique<Link>();
     const size_t rail = i % rails_.size();
     link->rail = static_cast<int>(rail);
-    link->route =
-        fmt::format("{} to {}", address_text(calls_[i]->local()), to_text(rails_[rail].to));
+    link->route = calls_[i]->route();
+    ways_.push_back({rails_[rail].way.to, calls_[i]->local()});
     link->fd = calls_[i]->release();
     links.push_back(std::move(link));
   }

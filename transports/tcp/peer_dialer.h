@@ -35,12 +35,13 @@ class PeerDialer {
   std::string report() const;
   // After kDone, in the order of their seats.
   std::vector<std::unique_ptr<Link>> take_sockets();
+  // After kDone, by seat: how to dial anew.
+  const std::vector<Way>& ways() const { return ways_; }
 
  private:
   // One address, tried until it answers, or somebody refuses too often.
   struct Attempt {
-    Endpoint to;
-    const LocalAddress* from = nullptr;
+    Way way;
     std::unique_ptr<Call> call;
     int refusals = 0;
     bool over = false;
@@ -49,11 +50,9 @@ class PeerDialer {
     std::string failure;
     bool verified() const { return call != nullptr && call->state() == Call::State::kVerified; }
   };
-  // A way to the peer.
   struct Rail {
-    Endpoint to;
-    const LocalAddress* from;   // as Attempt's
-    const LocalAddress* local;  // what it turned out to be; null: none that this rank listens at
+    Way way;
+    const LocalAddress* local;  // where it begins; null: nowhere that this rank listens at
   };
 
   void try_address(Attempt& attempt, Clock::time_point now);
@@ -69,6 +68,7 @@ class PeerDialer {
   std::vector<Attempt> attempts_;  // best first
   std::vector<Rail> rails_;
   std::vector<std::unique_ptr<Call>> calls_;  // by seat; seat i is on rail i modulo their number
+  std::vector<Way> ways_;
   State state_ = State::kProbing;
   Clock::time_point first_answer_ = Clock::time_point::max();
   std::string failure_;

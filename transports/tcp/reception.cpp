@@ -1,83 +1,14 @@
 #include "transports/tcp/reception.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
-
-#include "base/error_text.h"
 
 namespace tessera::tcp {
-namespace {
-
-constexpr std::chrono::seconds kHelloLimit{5};
-constexpr size_t kMaxStrangers = 256;
-
-Endpoint name_of(int fd, decltype(&::getpeername) which) {
-  Endpoint endpoint;
-  SocketAddress address;
-  address.bytes = sizeof address.storage;
-  if (which(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.bytes) == 0)
-    set_address(endpoint, address.get());
-  return endpoint;
-}
-
-bool transient(int error) {
-  return error == ECONNABORTED || error == EINTR || error == EPROTO || error == ENETDOWN ||
-         error == EHOSTUNREACH || error == ENETUNREACH;
-}
-
-}  // namespace
 
 Reception::Reception(const Self& self, Listener listener, std::set<int> callers)
-    : self_(self), listener_(std::move(listener)), missing_(std::move(callers)) {}
-
-void Reception::collect(std::vector<Contact*>& contacts) const {
-  for (const auto& guest : guests_) contacts.push_back(guest.get());
-}
-
-// Of those that have not shown that they know the secret.
-bool Reception::drop_oldest() {
-  const auto oldest = std::find_if(guests_.begin(), guests_.end(),
-                                   [](const auto& guest) { return !guest->knows_secret(); });
-  if (oldest == guests_.end()) return false;
-  guests_.erase(oldest);
-  ++turned_away_;
-  return true;
-}
-
-Status Reception::let_in(const Fd& door) {
-  for (size_t i = 0; i < kMaxStrangers; ++i) {
-    Fd fd(::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (fd.valid()) {
-      guests_.push_back(std::make_unique<Guest>(self_, std::move(fd)));
-      guests_.back()->serve();  // its hello is often there already
-      if (guests_.size() > kMaxStrangers) drop_oldest();
-      continue;
-    }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-    if (transient(errno)) continue;
-    const int error = errno;
-    if (drop_oldest()) continue;  // out of descriptors: a stranger's is free now
-    return Status::error(Code::kSystem, "rank {} cannot accept connections of its peers: {}",
-                         self_.rank, error_text(error));
-  }
-  return {};
-}
+    : door_(self, std::move(listener)), missing_(std::move(callers)) {}
 
 void Reception::proceed(Clock::time_point now) {
-  std::vector<std::unique_ptr<Guest>> all;
-  all.swap(guests_);
-  for (auto& guest : all) {
-    const bool slow = !guest->knows_secret() && now - guest->since() > kHelloLimit;
-    if (guest->failed() || slow) {
-      if (!guest->knows_secret()) ++turned_away_;  // else a peer that has found a better way
-    } else if (guest->state() == Guest::State::kSeated) {
-      seat(std::move(guest));
-    } else {
-      guests_.push_back(std::move(guest));
-    }
-  }
+  for (auto& guest : door_.take_seated(now)) seat(std::move(guest));
 }
 
 void Reception::seat(std::unique_ptr<Guest> guest) {
@@ -114,8 +45,7 @@ std::vector<std::unique_ptr<Link>> Reception::take_sockets(int peer) {
     for (const auto& guest : party.seats) {
       auto link = std::make_unique<Link>();
       link->rail = static_cast<int>(guest->seat().rail);
-      link->route = fmt::format("{} to {}", address_text(name_of(guest->fd(), ::getsockname)),
-                                address_text(name_of(guest->fd(), ::getpeername)));
+      link->route = guest->route();
       link->fd = guest->release();
       links.push_back(std::move(link));
     }

@@ -6,14 +6,11 @@
 #include "base/log.h"
 
 namespace tessera::tcp {
-namespace {
 
-bool rails_differ(const std::vector<std::unique_ptr<Link>>& sockets) {
+bool over_several_rails(const std::vector<std::unique_ptr<Link>>& sockets) {
   return std::any_of(sockets.begin(), sockets.end(),
                      [&](const auto& link) { return link->rail != sockets.front()->rail; });
 }
-
-}  // namespace
 
 TcpPort::TcpPort(Links& links, Landing& landing, int own, int peer, std::string name,
                  std::vector<std::unique_ptr<Link>> sockets)
@@ -23,10 +20,11 @@ TcpPort::TcpPort(Links& links, Landing& landing, int own, int peer, std::string 
       peer_(peer),
       name_(std::move(name)),
       sockets_(std::move(sockets)),
-      several_rails_(rails_differ(sockets_)),
+      several_rails_(over_several_rails(sockets_)),
       arrivals_(landing, peer, sockets_.size() == 1) {
   for (const auto& link : sockets_) link->port = this;
   first_ = first_alive();
+  choose_patience();
 }
 
 Link* TcpPort::first_alive() const {
@@ -155,18 +153,35 @@ void TcpPort::lost(Link& link, const std::string& why) {
   log::warn(own_, "tcp: lost the connection {} to {}: {}; going on over the others", route, name_,
             link.failure);
   first_ = first_alive();
-  be_patient();
+  choose_patience();
   told_ = 0;  // an acknowledgement may have been lost with the socket
   send_again(link);
 }
 
 // With one rail left there is no other way: a link that is down for a moment is worth waiting for.
-void TcpPort::be_patient() {
-  const auto elsewhere = [&](const auto& link) {
+void TcpPort::choose_patience() {
+  const bool others = std::any_of(sockets_.begin(), sockets_.end(), [&](const auto& link) {
     return link->alive && link->rail != first_->rail;
-  };
-  if (std::any_of(sockets_.begin(), sockets_.end(), elsewhere)) return;
-  for (const auto& link : sockets_) link->silence_limit = link->patience;
+  });
+  for (const auto& link : sockets_) {
+    link->silence_limit =
+        others ? std::min(link->patience, kMaxSilenceOfOneOfSeveral) : link->patience;
+  }
+}
+
+void TcpPort::replace(Link& link, Fd fd, std::string route, std::chrono::milliseconds timeout) {
+  if (link.alive) {
+    link.failure = "given up by the peer";
+    links_.remove(link);
+  }
+  link.renew(std::move(fd), std::move(route));
+  prepare(link, timeout);
+  if (const Status status = links_.add(link); !status.ok()) return lost(link, status.message());
+  log::info(own_, "tcp: {} again over {}", name_, link.route);
+  first_ = first_alive();
+  choose_patience();
+  told_ = 0;
+  send_again(link);
 }
 
 void TcpPort::send_again(const Link& dead) {

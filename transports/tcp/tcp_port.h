@@ -6,6 +6,7 @@
 // Losing a rail: where the sockets lie on several rails, the sender keeps every frame in mind until
 // the receiver has acknowledged it, its bytes in the shadow; when a socket dies, what is not
 // acknowledged of it goes over the others. The receiver knows by the numbers what it has already.
+// A rail that is back (reunion.h) takes part again: its sockets are new, the numbers go on.
 // With one rail a dead socket is a dead peer, and none of this is done.
 // Thread safety: one thread, that of the engine.
 #pragma once
@@ -19,6 +20,8 @@
 #include "transports/tcp/links.h"
 
 namespace tessera::tcp {
+
+bool over_several_rails(const std::vector<std::unique_ptr<Link>>& sockets);
 
 class TcpPort final : public Port, public FrameSink {
  public:
@@ -39,9 +42,14 @@ class TcpPort final : public Port, public FrameSink {
   bool settled() const { return kept_.size() == kept_from_; }
   // A socket has died. The port lives on over other rails, or closes.
   void lost(Link& link, const std::string& why);
+  // The peer shares a new socket in place of one of sockets(). The old one is dead, or the peer
+  // holds it for dead; what was not acknowledged of it is sent again.
+  void replace(Link& link, Fd fd, std::string route, std::chrono::milliseconds timeout);
   // What the peer sent makes no sense: closes.
   void refused(const Link& link, const FrameHeader& header);
 
+  int peer() const { return peer_; }
+  bool closed() const { return first_ == nullptr; }
   bool on_several_rails() const { return several_rails_; }
   const std::vector<std::unique_ptr<Link>>& sockets() const { return sockets_; }
 
@@ -59,7 +67,7 @@ class TcpPort final : public Port, public FrameSink {
   Link* first_alive() const;
   Link* least_busy();
   bool drop_acknowledged(uint64_t number);
-  void be_patient();
+  void choose_patience();
   void send_again(const Link& dead);
   void close(const Status& why);
 

@@ -24,10 +24,12 @@ std::pair<Fd, Fd> connected_pair() {
 }
 
 std::unique_ptr<PortEngine> engine_over(std::vector<std::unique_ptr<Link>> links, int peer,
-                                        Landing& landing) {
+                                        Landing& landing, std::vector<Way> ways,
+                                        std::unique_ptr<Reunion> reunion) {
   std::vector<Connection> connections(1);
-  connections[0] = {peer, fmt::format("rank {} (host test)", peer), std::move(links)};
-  auto engine = Engine::create(std::move(connections), 1 - peer, landing);
+  connections[0] = {peer, fmt::format("rank {} (host test)", peer), std::move(links),
+                    std::move(ways)};
+  auto engine = Engine::create(std::move(connections), 1 - peer, landing, std::move(reunion));
   EXPECT_TRUE(engine.ok()) << engine.status().message();
   return std::move(engine.value());
 }
@@ -85,7 +87,8 @@ void Job::run_until(const std::function<bool()>& done) {
   }
 }
 
-HandMade::HandMade(const std::vector<int>& rails, size_t memory_bytes)
+HandMade::HandMade(const std::vector<int>& rails, size_t memory_bytes,
+                   const std::array<uint8_t, 16>* reunited)
     : sockets(2), landing0(memory_bytes), landing1(memory_bytes) {
   std::vector<std::unique_ptr<Link>> links[2];
   for (const int rail : rails) {
@@ -100,8 +103,30 @@ HandMade::HandMade(const std::vector<int>& rails, size_t memory_bytes)
       links[fd == &other].push_back(std::move(link));
     }
   }
-  engine0 = engine_over(std::move(links[0]), 1, landing0);
-  engine1 = engine_over(std::move(links[1]), 0, landing1);
+  std::vector<Way> ways;
+  std::unique_ptr<Reunion> seeking, called;
+  if (reunited != nullptr) {
+    Listener listener = open_listener(loopback_config());
+    door = listener.endpoints()[0];
+    ways.assign(rails.size(), {door, {}});
+    seeking = std::make_unique<Reunion>(Self{0, *reunited}, Listener(), kPatience);
+    called = std::make_unique<Reunion>(Self{1, kSecret}, std::move(listener), kPatience);
+  }
+  engine0 = engine_over(std::move(links[0]), 1, landing0, std::move(ways), std::move(seeking));
+  engine1 = engine_over(std::move(links[1]), 0, landing1, {}, std::move(called));
+}
+
+TcpPort& HandMade::port(int of_rank) {
+  return static_cast<TcpPort&>(of_rank == 0 ? *engine0->port(1) : *engine1->port(0));
+}
+
+bool HandMade::whole() {
+  for (const int rank : {0, 1}) {
+    for (const auto& link : port(rank).sockets()) {
+      if (!link->alive) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace tessera::tcp

@@ -11,6 +11,7 @@
 #include "base/config.h"
 #include "tcp/support/memory_landing.h"
 #include "transports/tcp/connect.h"
+#include "transports/tcp/tcp_port.h"
 
 namespace tessera::tcp {
 
@@ -38,9 +39,16 @@ struct Job {
 // Two ends of a connection made by hand over socket pairs, one per entry of `rails`: what a test
 // wants to cut, or to speak on itself, it reaches through `sockets`.
 struct HandMade {
-  explicit HandMade(const std::vector<int>& rails, size_t memory_bytes);
+  // `reunited`: rails that are lost come back, for who knows this secret: rank 0's, which dials.
+  explicit HandMade(const std::vector<int>& rails, size_t memory_bytes,
+                    const std::array<uint8_t, 16>* reunited = nullptr);
+
+  TcpPort& port(int of_rank);
+  // All sockets live, at both ends.
+  bool whole();
 
   std::vector<std::vector<int>> sockets;  // of rank 0, of rank 1; owned by the engines
+  Endpoint door;                          // of rank 1, where rank 0 calls anew
   MemoryLanding landing0, landing1;
   std::unique_ptr<PortEngine> engine0, engine1;
 };

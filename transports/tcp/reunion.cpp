@@ -1,0 +1,93 @@
+#include "transports/tcp/reunion.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace tessera::tcp {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{20};  // while somebody is being greeted
+constexpr std::chrono::seconds kLookEvery{1};
+constexpr std::chrono::seconds kLongestPause{60};
+constexpr std::chrono::seconds kNoAnswer{3};
+constexpr std::chrono::seconds kGreeting{10};  // the peer may be outside of any call
+
+}  // namespace
+
+Reunion::Reunion(const Self& self, Listener listener, std::chrono::milliseconds timeout)
+    : self_(self), door_(self_, std::move(listener)), timeout_(timeout) {}
+
+void Reunion::watch(TcpPort& port, std::vector<Way> ways) {
+  if (ways.empty()) called_.push_back(&port);
+  for (size_t seat = 0; seat < ways.size(); ++seat)
+    seekers_.push_back({&port, seat, ways[seat], nullptr, {}, {}, kLookEvery});
+}
+
+void Reunion::proceed(Clock::time_point now, std::vector<Link*>& back) {
+  std::vector<Contact*> calls;
+  for (const Seeker& seeker : seekers_) {
+    if (seeker.call != nullptr) calls.push_back(seeker.call.get());
+  }
+  // Who cannot be let in now calls again.
+  if (const Status status = door_.serve(std::move(calls), 0); !status.ok())
+    log::info(self_.rank, "tcp: {}", status.message());
+  for (const auto& guest : door_.take_seated(now)) admit(*guest, back);
+  bool busy = door_.has_guests();
+  for (Seeker& seeker : seekers_) {
+    seek(seeker, now, back);
+    busy = busy || seeker.call != nullptr;
+  }
+  next_ = now + (busy ? kTick : Clock::duration(kLookEvery));
+}
+
+void Reunion::seek(Seeker& seeker, Clock::time_point now, std::vector<Link*>& back) {
+  TcpPort& port = *seeker.port;
+  Link& link = *port.sockets()[seeker.seat];
+  if (port.closed()) return seeker.call.reset();
+  if (link.alive) {
+    if (now >= seeker.begun + kLongestPause) seeker.pause = kLookEvery;
+    seeker.next = now + seeker.pause;
+    return;
+  }
+  if (seeker.call == nullptr) {
+    if (now < seeker.next) return;
+    seeker.call = std::make_unique<Call>(self_, port.peer(), seeker.way);
+    seeker.begun = now;
+  }
+  Call& call = *seeker.call;
+  if (!call.failed() && call.state() == Call::State::kVerified) {
+    call.take({static_cast<uint32_t>(seeker.seat), static_cast<uint32_t>(port.sockets().size()),
+               static_cast<uint32_t>(link.rail), 0});
+  }
+  const auto limit = call.state() == Call::State::kConnecting ? kNoAnswer : kGreeting;
+  if (!call.failed() && call.state() == Call::State::kReady) {
+    std::string route = call.route();
+    port.replace(link, call.release(), std::move(route), timeout_);
+    back.push_back(&link);
+    seeker.call.reset();
+    seeker.pause = std::min<Clock::duration>(2 * seeker.pause, kLongestPause);
+  } else if (call.failed() || now >= seeker.begun + limit) {
+    seeker.call.reset();
+    seeker.next = now + seeker.pause;
+  }
+}
+
+// A seat that is not as at the start is nobody's: the guest is left.
+void Reunion::admit(Guest& guest, std::vector<Link*>& back) {
+  const auto at = std::find_if(called_.begin(), called_.end(),
+                               [&](const TcpPort* port) { return port->peer() == guest.from(); });
+  if (at == called_.end() || (*at)->closed()) return;
+  const Seat& seat = guest.seat();
+  const auto& sockets = (*at)->sockets();
+  if (seat.count != sockets.size() || static_cast<int>(seat.rail) != sockets[seat.index]->rail)
+    return;
+  guest.say_ready();
+  if (guest.failed()) return;
+  std::string route = guest.route();
+  Link& link = *sockets[seat.index];
+  (*at)->replace(link, guest.release(), std::move(route), timeout_);
+  back.push_back(&link);
+}
+
+}  // namespace tessera::tcp
