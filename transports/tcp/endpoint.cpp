@@ -30,7 +30,7 @@ SocketAddress socket_address(const Endpoint& endpoint) {
 }
 
 void set_address(Endpoint& endpoint, const sockaddr* address) {
-  endpoint.family = address->sa_family;
+  endpoint.family = static_cast<uint8_t>(address->sa_family);
   if (address->sa_family == AF_INET) {
     const auto* in = reinterpret_cast<const sockaddr_in*>(address);
     std::memcpy(endpoint.address, &in->sin_addr, sizeof in->sin_addr);

@@ -15,8 +15,9 @@ namespace tessera::tcp {
 
 // Where a rank can be reached. Plain data, sent to peers as it is.
 struct Endpoint {
-  uint16_t family = 0;  // AF_INET or AF_INET6
-  uint16_t port = 0;    // in the byte order of the host
+  uint8_t family = 0;  // AF_INET or AF_INET6
+  uint8_t late = 0;    // 1: the interface has no carrier yet
+  uint16_t port = 0;   // in the byte order of the host
   uint32_t scope = 0;
   uint8_t address[16] = {};
   uint32_t speed_mbps = 0;  // 0: unknown

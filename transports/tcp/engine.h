@@ -39,7 +39,7 @@ class Engine final : public PortEngine {
   // Up to so many sockets are read without asking which are ready: that would be one more call.
   static constexpr size_t kReadUnasked = 3;
   // One of so many calls that moved something looks at the clock.
-  static constexpr uint32_t kLookWhenBusy = 256;
+  static constexpr uint32_t kLookWhenBusy = 32;
 
   Engine() = default;
 

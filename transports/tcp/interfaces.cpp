@@ -45,8 +45,6 @@ bool likely_private(std::string_view interface) {
                      [&](std::string_view prefix) { return interface.starts_with(prefix); });
 }
 
-bool has_carrier(const ifaddrs& at) { return (at.ifa_flags & IFF_RUNNING) != 0; }
-
 // Less is better.
 auto preference(const LocalAddress& address) {
   const Endpoint& endpoint = address.endpoint;
@@ -54,11 +52,14 @@ auto preference(const LocalAddress& address) {
                          -int64_t{endpoint.speed_mbps});
 }
 
+bool has_carrier(const ifaddrs& at) { return (at.ifa_flags & IFF_RUNNING) != 0; }
+
 LocalAddress describe(const ifaddrs& at) {
   LocalAddress local;
   set_address(local.endpoint, at.ifa_addr);
   std::strncpy(local.endpoint.interface, at.ifa_name, sizeof local.endpoint.interface - 1);
   local.endpoint.speed_mbps = speed_of(at.ifa_name);
+  local.endpoint.late = has_carrier(at) ? 0 : 1;
   if (at.ifa_netmask != nullptr) {
     Endpoint mask;
     set_address(mask, at.ifa_netmask);

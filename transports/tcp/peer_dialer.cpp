@@ -96,7 +96,7 @@ void PeerDialer::probe(Clock::time_point now) {
     try_address(attempt, now);
     if (attempt.verified()) {
       verified = true;
-    } else if (attempt.call != nullptr) {
+    } else if (attempt.call != nullptr && !attempt.late()) {
       undecided = true;
     }
     all_over = all_over && attempt.over;

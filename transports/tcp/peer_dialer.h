@@ -48,6 +48,8 @@ class PeerDialer {
     Clock::time_point begun;  // the latest try
     Clock::time_point next;
     std::string failure;
+    // Not worth a moment's wait while there is another.
+    bool late() const { return way.to.late != 0 || (way.from && way.from->late != 0); }
     bool verified() const { return call != nullptr && call->state() == Call::State::kVerified; }
   };
   struct Rail {
