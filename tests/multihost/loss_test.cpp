@@ -29,13 +29,13 @@ class Loss : public Faults {
   }
 };
 
-struct Layout {
+struct Lossy {
   const char* name;
   std::vector<int> host_of;
   int rails;
 };
 
-class LossyLayouts : public Loss, public testing::WithParamInterface<Layout> {};
+class LossyLayouts : public Loss, public testing::WithParamInterface<Lossy> {};
 
 TEST_P(LossyLayouts, EveryCollectiveGivesTheRightResult) {
   const auto [name, host_of, rails] = GetParam();
@@ -51,10 +51,10 @@ TEST_P(LossyLayouts, EveryCollectiveGivesTheRightResult) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Hosts, LossyLayouts,
-                         testing::Values(Layout{"TwoOfOneRank", {0, 1}, 1},
-                                         Layout{"TwoOfTwoRanks", {0, 0, 1, 1}, 1},
-                                         Layout{"ThreeOfOneRank", {0, 1, 2}, 1},
-                                         Layout{"TwoOverTwoRails", {0, 1}, 2}),
+                         testing::Values(Lossy{"TwoOfOneRank", {0, 1}, 1},
+                                         Lossy{"TwoOfTwoRanks", {0, 0, 1, 1}, 1},
+                                         Lossy{"ThreeOfOneRank", {0, 1, 2}, 1},
+                                         Lossy{"TwoOverTwoRails", {0, 1}, 2}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Some of the packets that start a connection or greet on it are missing, every time.

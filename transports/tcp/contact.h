@@ -15,6 +15,9 @@
 
 namespace tessera::tcp {
 
+// A call that is not answered for so long is made anew: the kernel would ask ever more seldom.
+inline constexpr std::chrono::seconds kNoAnswer{3};
+
 // This rank.
 struct Self {
   int rank;

@@ -9,7 +9,6 @@ namespace {
 constexpr int kMostRefusals = 6;
 constexpr std::chrono::milliseconds kFirstPause{100};  // doubles with each refusal
 constexpr std::chrono::milliseconds kWhileUnreachable{250};
-constexpr std::chrono::seconds kNoAnswer{3};  // the kernel would ask ever more seldom
 constexpr std::chrono::milliseconds kForBetterOnes{200};
 
 const LocalAddress* in_subnet_of(std::span<const LocalAddress> local, const Endpoint& endpoint) {

@@ -10,7 +10,6 @@ namespace {
 constexpr std::chrono::milliseconds kTick{20};  // while somebody is being greeted
 constexpr std::chrono::seconds kLookEvery{1};
 constexpr std::chrono::seconds kLongestPause{60};
-constexpr std::chrono::seconds kNoAnswer{3};
 constexpr std::chrono::seconds kGreeting{10};  // the peer may be outside of any call
 
 }  // namespace
