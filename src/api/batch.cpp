@@ -10,7 +10,7 @@ void Batch::add_member(const std::shared_ptr<CommState>& state, bool reports) {
 
 Status Batch::run() {
   for (const Member& member : members) member.state->turns.wait(member.ticket);
-  const Status status = execute(works);
+  Status status = execute(works);
   for (const Member& member : members) {
     member.state->turns.done();
     if (member.reports) member.state->progress.end(status);

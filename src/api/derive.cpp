@@ -181,15 +181,15 @@ Status shrink(ncclComm_t comm, const int* list, int count, ncclComm_t* out,
 
 TSR_API(ncclResult_t, CommSplit,
         (ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config)) {
-  using namespace tessera::api;
-  return entry([&] { return note_in_group(split(comm, color, key, newcomm, config)); });
+  return tessera::api::entry([&] {
+    return tessera::api::note_in_group(tessera::api::split(comm, color, key, newcomm, config));
+  });
 }
 TSR_API(ncclResult_t, CommShrink,
         (ncclComm_t comm, int* excludeRanksList, int excludeRanksCount, ncclComm_t* newcomm,
          ncclConfig_t* config, int shrinkFlags)) {
-  using namespace tessera::api;
-  return entry([&] {
-    return note_in_group(
-        shrink(comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags));
+  return tessera::api::entry([&] {
+    return tessera::api::note_in_group(tessera::api::shrink(
+        comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags));
   });
 }

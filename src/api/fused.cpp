@@ -198,7 +198,8 @@ Status set_budget(FusedOperator& op, int share, int every) {
 
 Status estimate(FusedOperator& op, double produce_us, double consume_us, tsrFusedCosts_t* costs) {
   if (costs == nullptr) return fail(Code::kInvalidArgument, "tsrFusedEstimate: costs is NULL");
-  if (!(produce_us >= 0 && consume_us >= 0 && produce_us + consume_us < 1e15)) {
+  const bool times = produce_us >= 0 && consume_us >= 0 && produce_us + consume_us < 1e15;
+  if (!times) {
     return fail(Code::kInvalidArgument,
                 "tsrFusedEstimate: kernels of {} and {} us: times are finite and not negative",
                 produce_us, consume_us);

@@ -57,7 +57,7 @@ Status run(Group& group) {
     take_back(group.jobs);
     return status;
   }
-  const Status jobs = run_jobs(std::move(group.jobs));
+  Status jobs = run_jobs(std::move(group.jobs));
   if (!jobs.ok() && jobs.code() != Code::kInProgress) return jobs;
   std::erase_if(group.calls, [](const Collected& item) { return moves_nothing(item.call); });
   status = launch(group.calls);

@@ -53,7 +53,7 @@ class HelpText : public CLI::Formatter {
     if (const size_t colon = type.find(':'); colon != type.npos) details = type.substr(colon + 1);
     if (const std::string value = option->get_default_str(); !value.empty())
       details += (details.empty() ? "" : "; ") + ("default: " + value);
-    const std::string text = option->get_description();
+    std::string text = option->get_description();
     if (details.empty()) return text;
     return text.empty() ? details : text + " (" + details + ")";
   }
