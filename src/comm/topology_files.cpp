@@ -1,6 +1,8 @@
 #include "comm/topology_files.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "base/file.h"
@@ -24,11 +26,9 @@ Status of_variable(const char* name, const Status& status) {
   return Status(status.code(), fmt::format("{}: {}", name, status.message()));
 }
 
-std::vector<int> places(const topology::Graph& graph, int ranks) {
-  std::vector<int> seats = graph.of_kind(NodeKind::kGpu, 0);
-  // GPUs that discovery has found serve no host ranks; they are there with cores.
-  const std::vector<int> cores = graph.of_kind(NodeKind::kCore, 0);
-  if (seats.size() < static_cast<size_t>(ranks) || !cores.empty()) seats = cores;
+// GPUs that discovery has found on this machine serve no host ranks.
+std::vector<int> places_of_host_ranks(const topology::Graph& graph, int ranks) {
+  std::vector<int> seats = graph.of_kind(NodeKind::kCore, 0);
   if (seats.empty()) seats = graph.of_kind(NodeKind::kCpu, 0);
   std::vector<int> nodes;
   for (size_t rank = 0; rank < static_cast<size_t>(ranks) && !seats.empty(); ++rank)
@@ -36,32 +36,38 @@ std::vector<int> places(const topology::Graph& graph, int ranks) {
   return nodes;
 }
 
-// Gives every GPU of a ring its rank, and looks that each rank is there once.
-Status assign_ranks(GraphChannel& channel, size_t number, int ranks, const std::string& path) {
-  const bool stated = std::all_of(channel.gpus.begin(), channel.gpus.end(),
-                                  [](const GraphGpu& gpu) { return gpu.rank.has_value(); });
-  std::vector<int> times(static_cast<size_t>(ranks));
-  for (GraphGpu& gpu : channel.gpus) {
-    const int rank = stated ? *gpu.rank : gpu.device;
-    if (rank < 0 || rank >= ranks)
-      return Status::error(Code::kInvalidUsage,
-                           "{}: graph 0, channel {}: {} {} is no rank; the ranks are 0 to {}", path,
-                           number, stated ? "rank" : "device", rank, ranks - 1);
-    gpu.rank = rank;
-    ++times[static_cast<size_t>(rank)];
-  }
-  const auto wrong = std::find_if(times.begin(), times.end(), [](int n) { return n != 1; });
-  if (wrong == times.end()) return {};
+// Where a file puts the ranks; empty: it has fewer GPUs than there are ranks, of several hosts
+// perhaps.
+std::vector<int> places_of_file(const topology::Graph& graph, int ranks) {
+  const Result<std::vector<int>> nodes = topology::place_ranks(graph, ranks);
+  if (!nodes.ok() || !topology::check_places(graph, nodes.value()).ok()) return {};
+  return nodes.value();
+}
+
+Status check_dumps(const Config& config) {
+  if (config.topology_dump.empty() || config.graph_dump.empty()) return {};
+  std::error_code error;
+  const auto topology = std::filesystem::weakly_canonical(config.topology_dump, error),
+             graph = std::filesystem::weakly_canonical(config.graph_dump, error);
+  if (error || topology != graph || !(is_regular_file(graph, error) || !exists(graph, error)))
+    return {};
   return Status::error(Code::kInvalidUsage,
-                       "{}: graph 0, channel {}: rank {} is there {} times; every rank of 0 to {} "
-                       "must be there once",
-                       path, number, wrong - times.begin(), *wrong, ranks - 1);
+                       "NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE name the same file, {}: one "
+                       "would replace the other",
+                       config.topology_dump);
+}
+
+void warn_of_missing_rank(const char* variable, bool wanted, int writer, int rank, int ranks) {
+  if (wanted && rank == 0 && writer >= ranks)
+    log::warn(rank, "{}={}: the ranks are 0 to {}, so nothing is written", variable, writer,
+              ranks - 1);
 }
 
 }  // namespace
 
 Result<TopologyFiles> TopologyFiles::read(const Config& config, int ranks) {
   TopologyFiles files;
+  if (Status s = check_dumps(config); !s.ok()) return s;
   if (!config.topology_file.empty()) {
     if (Status s = files.read_topology(config.topology_file); !s.ok())
       return of_variable("NCCL_TOPO_FILE", s);
@@ -99,8 +105,16 @@ Status TopologyFiles::read_graphs(const std::string& path, int ranks) {
                    [](const topology::SearchedGraph& graph) { return graph.id == 0; });
   if (rings == graphs.end())
     return Status::error(Code::kInvalidUsage, "{}: has no rings (graph id 0)", path);
-  for (size_t i = 0; i < rings->channels.size(); ++i) {
-    if (Status s = assign_ranks(rings->channels[i], i, ranks, path); !s.ok()) return s;
+  std::vector<topology::Seat> seats(static_cast<size_t>(ranks), {0, -1});
+  if (machine_) {
+    const topology::Graph graph = topology::graph_of(*machine_);
+    const std::vector<int> nodes = places_of_file(graph, ranks);
+    if (!nodes.empty()) seats = topology::seats_of(graph, nodes);
+  }
+  for (GraphChannel& channel : rings->channels) {
+    const Result<std::vector<int>> order = topology::ranks_of(channel, seats, path);
+    if (!order.ok()) return order.status();
+    for (size_t i = 0; i < channel.gpus.size(); ++i) channel.gpus[i].rank = order.value()[i];
   }
   graph_digest_ = fmt::format("{} graphs, {} rings, digest {:016x}", graphs.size(),
                               rings->channels.size(), hash);
@@ -111,12 +125,14 @@ Status TopologyFiles::read_graphs(const std::string& path, int ranks) {
 Status TopologyFiles::dump(const Config& config, int rank, int ranks) const {
   const bool topology = !config.topology_dump.empty() && config.topology_dump_rank == rank;
   const bool graphs = !config.graph_dump.empty() && config.graph_dump_rank == rank;
+  warn_of_missing_rank("NCCL_TOPO_DUMP_FILE_RANK", !config.topology_dump.empty(),
+                       config.topology_dump_rank, rank, ranks);
+  warn_of_missing_rank("NCCL_GRAPH_DUMP_FILE_RANK", !config.graph_dump.empty(),
+                       config.graph_dump_rank, rank, ranks);
   if (!topology && !graphs) return {};
   Result<topology::Machine> machine =
       machine_ ? Result<topology::Machine>(*machine_) : topology::discover();
   if (!machine.ok()) return machine.status();
-  // Of the format: hwloc states none, and NCCL refuses files without.
-  if (machine->version.absent()) machine->version.value = 1;
   if (topology) {
     if (Status s = topology::save_nccl_xml(machine.value(), config.topology_dump); !s.ok())
       return of_variable("NCCL_TOPO_DUMP_FILE", s);
@@ -132,7 +148,9 @@ Status TopologyFiles::dump(const Config& config, int rank, int ranks) const {
 Status TopologyFiles::dump_graphs(const topology::Machine& machine, const Config& config,
                                   int ranks) const {
   const topology::Graph graph = topology::graph_of(machine);
-  const std::vector<int> nodes = places(graph, ranks);
+  std::vector<int> nodes;
+  if (machine_) nodes = places_of_file(graph, ranks);
+  if (nodes.empty()) nodes = places_of_host_ranks(graph, ranks);
   Result<topology::Layout> layout = topology::search(graph, nodes);
   if (layout.ok() && graphs_) {
     topology::SearchedGraphs given = *graphs_;

@@ -6,10 +6,12 @@
 // line and attribute. Where no variable is set nothing is read and nothing is discovered.
 //
 // Where the ranks of a host sit, for rings and trees:
-//   the file describes a GPU for each rank   rank r stands for GPU r
-//   else                                     rank r on core r, or on NUMA node r where the
-//                                            description has no cores; round and round
-// Devices of a graph file are numbered like the ranks; a rank that it states counts instead.
+//   a file describes the machine             as topology::place_ranks() says: on what the file
+//                                            states, else on its GPUs, else cores, else NUMA nodes
+//   none does, or it has fewer GPUs than     rank r on core r, or on NUMA node r where there are no
+//   there are ranks                          cores; round and round
+// Whom the GPUs of a graph file stand for: topology/searched.h. Where no file describes the machine
+// its devices are numbered like the ranks, and a rank that is stated counts.
 //
 // Thread safety: one thread at a time per object.
 #pragma once

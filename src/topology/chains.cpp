@@ -42,16 +42,22 @@ ChainSearch::ChainSearch(Paths& paths, const std::vector<int>& nodes, const Grou
   orders_ = known_orders();
 }
 
+std::vector<std::vector<int>> ways_between(Paths& paths, int from, int to, size_t ranks) {
+  // Only switch planes are worth a second way
+  const bool planes =
+      from != to && paths.reach(from, to).type <= LinkKind::kXgmi && ranks <= kMostGreedyRanks;
+  std::vector<std::vector<int>> ways;
+  for (Path& path : paths.disjoint(from, to, planes ? kMostWays : 1)) {
+    ways.push_back(std::move(path.links));
+  }
+  return ways;
+}
+
 const ChainSearch::Ways& ChainSearch::ways(int from, int to) {
   const auto [at, fresh] = ways_.try_emplace({from, to});
   if (fresh) {
-    const int a = nodes_[group_.ranks[from]], b = nodes_[group_.ranks[to]];
-    // Only switch planes are worth a second way
-    const bool planes = a != b && paths_.reach(a, b).type <= LinkKind::kXgmi &&
-                        static_cast<int>(group_.ranks.size()) <= kMostGreedyRanks;
-    for (Path& path : paths_.disjoint(a, b, planes ? kMostWays : 1)) {
-      at->second.push_back(std::move(path.links));
-    }
+    at->second = ways_between(paths_, nodes_[group_.ranks[from]], nodes_[group_.ranks[to]],
+                              group_.ranks.size());
   }
   return at->second;
 }

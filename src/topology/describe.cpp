@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/file.h"
@@ -34,11 +36,42 @@ std::string root_of(const std::string& text) {
 
 bool is_of_hwloc(const std::string& text) { return root_of(text) == "topology"; }
 
+// Paths between n devices take n^2 steps and more, and sockets of which each is joined with each have
+// n^2 links: what nobody has built would take minutes.
+constexpr size_t kMostDevices = 4096, kMostCpus = 1024;
+
+Status check_size(const Machine& machine) {
+  const auto is_device = [](const Pci& pci) {
+    return pci.kind == PciKind::kGpu || pci.kind == PciKind::kNic;
+  };
+  const auto unplaced = [](const auto& part) { return part.pci < 0; };
+  const auto devices =
+      static_cast<size_t>(std::count_if(machine.pcis.begin(), machine.pcis.end(), is_device) +
+                          std::count_if(machine.gpus.begin(), machine.gpus.end(), unplaced) +
+                          std::count_if(machine.nics.begin(), machine.nics.end(), unplaced));
+  for (const auto& [count, most, what] : {std::tuple(devices, kMostDevices, "GPUs and NICs"),
+                                          std::tuple(machine.nets.size(), kMostDevices, "ports"),
+                                          std::tuple(machine.cpus.size(), kMostCpus, "CPUs")}) {
+    if (count > most)
+      return Status::error(Code::kInvalidArgument,
+                           "{}: describes {} {}; a description may have {} at most", machine.source,
+                           count, what, most);
+  }
+  return {};
+}
+
+Result<Machine> checked(Result<Machine> machine) {
+  if (!machine.ok()) return machine;
+  if (Status s = check_size(machine.value()); !s.ok()) return s;
+  return machine;
+}
+
 Result<Described> by_hwloc(Result<HwlocTopology> topology) {
   if (!topology.ok()) return topology.status();
   Described described;
   described.machine = machine_of(topology.value());
   described.from_hwloc = true;
+  if (Status s = check_size(described.machine); !s.ok()) return s;
   Result<std::string> xml = write_hwloc_xml(topology.value());
   if (!xml.ok()) return xml.status();
   described.hwloc_xml = std::move(xml).value();
@@ -56,16 +89,16 @@ Result<Described> describe_machine(const std::string& from) {
   Result<std::string> text = read_file(from, kMostXmlBytes);
   if (!text.ok()) return text.status();
   if (is_of_hwloc(text.value())) return by_hwloc(HwlocTopology::from_document(text.value(), from));
-  Result<Machine> machine = parse_nccl_xml(std::move(text).value(), from);
+  Result<Machine> machine = checked(parse_nccl_xml(std::move(text).value(), from));
   if (!machine.ok()) return machine.status();
   return Described{std::move(machine).value(), false, {}};
 }
 
 Result<Machine> parse_machine(std::string text, const std::string& name) {
-  if (!is_of_hwloc(text)) return parse_nccl_xml(std::move(text), name);
+  if (!is_of_hwloc(text)) return checked(parse_nccl_xml(std::move(text), name));
   Result<HwlocTopology> topology = HwlocTopology::from_document(text, name);
   if (!topology.ok()) return topology.status();
-  return machine_of(topology.value());
+  return checked(machine_of(topology.value()));
 }
 
 Result<std::vector<int>> place_ranks(const Graph& graph, int ranks) {

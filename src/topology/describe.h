@@ -19,10 +19,11 @@ struct Described {
 };
 
 // `from`: a file (NCCL or RCCL topology XML, hwloc XML), a synthetic description of hwloc, or empty
-// for this machine.
+// for this machine. More than 4,096 GPUs and NICs, 4,096 ports or 1,024 CPUs (NUMA nodes) are an error.
 Result<Described> describe_machine(const std::string& from);
 
-// The machine of an XML text of any of those kinds; `name` stands for its file in messages.
+// The machine of an XML text of any of those kinds, within the same limits; `name` stands for its
+// file in messages.
 Result<Machine> parse_machine(std::string text, const std::string& name);
 
 // Nodes of `ranks` ranks: those that the description states, else GPUs, else cores, else NUMA

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,7 +39,8 @@ class GraphBuilder {
   };
   // What both ends state about the links between two nodes.
   struct Stated2 {
-    int count[2] = {0, 0};  // by direction: from the smaller node, from the larger one
+    int count[2] = {0, 0};             // by direction: from the smaller node, from the larger one
+    bool counted[2] = {false, false};  // whether that end says how many
     double bandwidth[2] = {0, 0};
     double per_link = 0;
     LinkKind kind = LinkKind::kNvlink;
@@ -47,7 +49,9 @@ class GraphBuilder {
   // graph_of.cpp
   void note(const std::string& text);
   int add(NodeKind kind, int host, std::string name, std::string label, int64_t numa);
-  std::string free_name(int host, const std::string& wanted) const;
+  int count(NodeKind kind, int host) const;  // of nodes so far
+  std::string free_name(int host, const std::string& wanted);
+  bool is_taken(int host, const std::string& name) const { return names_.contains({host, name}); }
   void add_cpus();
   void add_cpus_of(int host);
   std::vector<int> packages_of(int host) const;
@@ -55,9 +59,9 @@ class GraphBuilder {
   double smp_latency(int host, int a, int b) const;
   // graph_of_cores.cpp
   void add_cores(int host);
-  int cpu_near(int host, const CpuSet& set) const;
   // graph_of_pci.cpp
   void find_devices();
+  void index_devices();
   void mark_useful(int pci);
   bool is_node(int pci) const;
   int host_of_pci(int pci) const;
@@ -73,9 +77,11 @@ class GraphBuilder {
   void add_peer_links();
   int target_of(const PeerLink& link, int from, int host);
   int target_by_id(const PeerLink& link, int from, int host);
+  int gpu_of_id(const BusId& id, int from, int host, bool own_host) const;
   int plane(int host, const std::string& key, const std::string& label);
   void state(const PeerLink& link, int from, int to);
   void join_peers();
+  int links_of(const Stated2& both, int a, int b);
   void set_fan_out();
 
   const Machine& machine_;
@@ -97,6 +103,13 @@ class GraphBuilder {
   std::map<std::pair<int, std::string>, int> planes_;  // host, key
   std::map<std::pair<int, int>, Stated2> stated_;      // nodes, smaller first
   int dropped_ = 0, self_ = 0;
+  // Indices, so that machines of thousands of parts take no quadratic time
+  std::set<std::pair<int, std::string>> names_;          // host, name: of all nodes
+  std::map<std::pair<int, std::string>, int> suffixes_;  // host, wanted name: last number tried
+  std::map<std::pair<int, NodeKind>, int> counts_;       // host, kind
+  std::map<BusId, std::vector<int>> pcis_by_id_;         // Pci, ascending
+  std::map<BusId, std::vector<int>> gpus_by_id_;         // of gpus_, ascending
+  std::vector<int> device_of_gpu_;                       // per Gpu: of gpus_
 };
 
 }  // namespace tessera::topology

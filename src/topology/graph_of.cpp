@@ -16,10 +16,19 @@ void GraphBuilder::note(const std::string& text) {
   }
 }
 
-std::string GraphBuilder::free_name(int host, const std::string& wanted) const {
-  std::string name = wanted;
-  for (int i = 2; graph_.find(host, name) >= 0; ++i) name = fmt::format("{}#{}", wanted, i);
+std::string GraphBuilder::free_name(int host, const std::string& wanted) {
+  if (!is_taken(host, wanted)) return wanted;
+  int& suffix = suffixes_.try_emplace({host, wanted}, 1).first->second;
+  std::string name;
+  do {
+    name = fmt::format("{}#{}", wanted, ++suffix);
+  } while (is_taken(host, name));
   return name;
+}
+
+int GraphBuilder::count(NodeKind kind, int host) const {
+  const auto known = counts_.find({host, kind});
+  return known == counts_.end() ? 0 : known->second;
 }
 
 int GraphBuilder::add(NodeKind kind, int host, std::string name, std::string label, int64_t numa) {
@@ -29,7 +38,8 @@ int GraphBuilder::add(NodeKind kind, int host, std::string name, std::string lab
   node.name = std::move(name);
   node.label = std::move(label);
   node.numa = numa;
-  node.index = static_cast<int>(graph_.of_kind(kind, host).size());
+  node.index = counts_[{host, kind}]++;
+  names_.emplace(host, node.name);
   return graph_.add_node(std::move(node));
 }
 
@@ -41,17 +51,6 @@ std::string model_text(const Cpu& cpu) {
   if (cpu.family.given()) text += fmt::format(" family {}", plain_family(*cpu.family.value));
   if (cpu.model.given()) text += fmt::format(" model {}", *cpu.model.value);
   return text;
-}
-
-// Memory without processors, or with the processors of another node: high-bandwidth memory beside
-// DRAM, or a GPU's. Devices and ranks belong to the node with the smaller id.
-int twin_of(const std::map<int64_t, int>& by_numa, const std::map<int, CpuSet>& affinity,
-            const CpuSet& set) {
-  for (const auto& [numa, node] : by_numa) {
-    const auto found = affinity.find(node);
-    if (found != affinity.end() && found->second == set) return node;
-  }
-  return -1;
 }
 
 }  // namespace
@@ -76,14 +75,8 @@ void GraphBuilder::add_cpus_of(int host) {
       cpu_node_[i] = known->second;
       continue;
     }
-    if (cpu.affinity.given()) {
-      if (cpu.affinity.value->empty() && order.size() > 1) continue;
-      const int twin = twin_of(by_numa, affinity_, *cpu.affinity.value);
-      if (twin >= 0) {
-        cpu_node_[i] = twin;
-        continue;
-      }
-    }
+    // Memory without processors
+    if (cpu.affinity.given() && cpu.affinity.value->empty() && order.size() > 1) continue;
     const int node = add(NodeKind::kCpu, host, fmt::format("cpu{}", numa), model_text(cpu), numa);
     by_numa.emplace(numa, node);
     cpu_node_[i] = node;
@@ -158,15 +151,14 @@ void GraphBuilder::join_cpus(int host) {
   smp_[host] = speed.bandwidth;
   if (nodes.size() > 1 && !speed.note.empty()) note(speed.note);
   const std::vector<int> packages = packages_of(host);
-  const auto is_first = [&](size_t i) {
-    return packages[i] < 0 ||
-           std::find(packages.begin(), packages.end(), packages[i]) - packages.begin() ==
-               static_cast<std::ptrdiff_t>(i);
-  };
+  std::vector<char> is_first(nodes.size());
+  std::set<int> seen;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    is_first[i] = packages[i] < 0 || seen.insert(packages[i]).second;
   for (size_t i = 0; i < nodes.size(); ++i) {
     for (size_t j = i + 1; j < nodes.size(); ++j) {
       const bool together = packages[i] >= 0 && packages[i] == packages[j];
-      if (!together && !(is_first(i) && is_first(j))) continue;
+      if (!together && (is_first[i] == 0 || is_first[j] == 0)) continue;
       const double bandwidth =
           together ? std::max(speed.bandwidth, kMemoryBandwidth) : speed.bandwidth;
       graph_.add_link(nodes[i], nodes[j], LinkKind::kSmp, bandwidth,
@@ -189,6 +181,7 @@ Graph GraphBuilder::build() && {
   if (options_.cores) {
     for (int host = 0; host < static_cast<int>(machine_.hosts.size()); ++host) add_cores(host);
   }
+  index_devices();
   find_devices();
   add_switches();
   add_gpus();
@@ -196,6 +189,11 @@ Graph GraphBuilder::build() && {
   add_peer_links();
   set_fan_out();
   if (hosts_ > 1) add_fabric(graph_);
+  const bool any = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
+                               [](const Node& node) { return node.rank >= 0; });
+  if (any && stated_ranks(graph_).empty()) {
+    note("the ranks that are stated are not 0 to n - 1, each once: they do not count");
+  }
   return std::move(graph_);
 }
 

@@ -6,59 +6,97 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "topology/graph_builder.h"
 
 namespace tessera::topology {
 
-// The NUMA node with most processors in common; the first one if none has any.
-int GraphBuilder::cpu_near(int host, const CpuSet& set) const {
-  int best = cpus_[host].front(), most = 0;
-  for (const int node : cpus_[host]) {
-    const auto found = affinity_.find(node);
-    const int common = found == affinity_.end() ? 0 : (found->second & set).count();
-    if (common > most) {
-      most = common;
-      best = node;
+namespace {
+
+// Which of some sets a processor is in, so that thousands of cores and caches are not compared with
+// each other.
+class SetsOf {
+ public:
+  void add(const CpuSet& set, int number) {
+    for (const int processor : set.list()) {
+      if (processor >= static_cast<int>(sets_.size())) sets_.resize(processor + 1);
+      sets_[processor].push_back(number);
     }
   }
-  return best;
-}
-
-void GraphBuilder::add_cores(int host) {
-  const CpuTopology& cpus = machine_.hosts[host].cpus;
-  struct Shared {
-    CpuSet set;
-    int node = -1;
-  };
-  const auto usable = [&](const CpuSet& set) {
-    return cpus.allowed.empty() || !(cpus.allowed & set).empty();
-  };
-  std::vector<CpuSet> cores;
-  for (const CpuSet& core : cpus.cores) {
-    if (usable(core)) cores.push_back(core);
+  // In the order in which they were added.
+  const std::vector<int>& operator[](int processor) const {
+    static const std::vector<int> kNone;
+    return processor < static_cast<int>(sets_.size()) ? sets_[processor] : kNone;
   }
+
+ private:
+  std::vector<std::vector<int>> sets_;
+};
+
+// Caches that several cores share, the largest first; of those with the same processors, the first.
+std::vector<Cache> shared_caches(const std::vector<Cache>& all, const std::vector<CpuSet>& cores) {
+  SetsOf core_of;
+  for (size_t i = 0; i < cores.size(); ++i) core_of.add(cores[i], static_cast<int>(i));
   std::vector<Cache> caches;
-  for (const Cache& cache : cpus.caches) {
-    int sharing = 0;
-    for (const CpuSet& core : cores) sharing += (cache.cpus & core).empty() ? 0 : 1;
-    const bool twin = std::any_of(caches.begin(), caches.end(),
-                                  [&](const Cache& other) { return other.cpus == cache.cpus; });
-    if (sharing > 1 && !twin) caches.push_back(cache);
+  std::set<std::string> known;
+  for (const Cache& cache : all) {
+    std::set<int> sharing;
+    for (const int processor : cache.cpus.list()) {
+      sharing.insert(core_of[processor].begin(), core_of[processor].end());
+      if (sharing.size() > 1) break;
+    }
+    if (sharing.size() > 1 && known.insert(cache.cpus.mask()).second) caches.push_back(cache);
   }
   std::stable_sort(caches.begin(), caches.end(),
                    [](const Cache& a, const Cache& b) { return a.cpus.count() > b.cpus.count(); });
+  return caches;
+}
+
+}  // namespace
+
+void GraphBuilder::add_cores(int host) {
+  const CpuTopology& cpus = machine_.hosts[host].cpus;
+  std::vector<CpuSet> cores;
+  for (const CpuSet& core : cpus.cores) {
+    if (cpus.allowed.empty() || !(cpus.allowed & core).empty()) cores.push_back(core);
+  }
+  const std::vector<Cache> caches = shared_caches(cpus.caches, cores);
+  SetsOf cpu_of, cache_of;
+  for (size_t i = 0; i < cpus_[host].size(); ++i) {
+    const auto known = affinity_.find(cpus_[host][i]);
+    if (known != affinity_.end()) cpu_of.add(known->second, static_cast<int>(i));
+  }
+  // The NUMA node with most processors in common; the first one if none has any.
+  const auto cpu_near = [&](const CpuSet& set) {
+    std::map<int, int> common;
+    for (const int processor : set.list())
+      for (const int cpu : cpu_of[processor]) ++common[cpu];
+    int best = 0, most = 0;
+    for (const auto& [cpu, n] : common) {
+      if (n <= most) continue;
+      most = n;
+      best = cpu;
+    }
+    return cpus_[host][best];
+  };
   // Larger ones first; the last that contains a set is the smallest
-  std::vector<Shared> nodes;
+  std::vector<int> nodes;
   const auto parent_of = [&](const CpuSet& set) {
-    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      if (it->set.contains(set)) return it->node;
+    const std::vector<int> processors = set.list();
+    if (processors.empty()) return nodes.empty() ? -1 : nodes.back();
+    const std::vector<int>& around = cache_of[processors.front()];
+    for (auto it = around.rbegin(); it != around.rend(); ++it) {
+      if (caches[*it].cpus.contains(set)) return nodes[*it];
     }
     return -1;
   };
   std::map<int, int> of_level;
   for (const Cache& cache : caches) {
-    const int cpu = cpu_near(host, cache.cpus), above = parent_of(cache.cpus);
+    const int cpu = cpu_near(cache.cpus), above = parent_of(cache.cpus);
     const int node =
         add(NodeKind::kCache, host,
             free_name(host, fmt::format("l{}.{}", cache.level, of_level[cache.level]++)),
@@ -68,12 +106,12 @@ void GraphBuilder::add_cores(int host) {
     } else {
       graph_.add_link(node, cpu, LinkKind::kMemory, kMemoryBandwidth, kMemoryLatency);
     }
-    nodes.push_back({cache.cpus, node});
+    cache_of.add(cache.cpus, static_cast<int>(nodes.size()));
+    nodes.push_back(node);
   }
   for (const CpuSet& core : cores) {
-    const int cpu = cpu_near(host, core), above = parent_of(core);
-    const int node = add(NodeKind::kCore, host,
-                         fmt::format("core{}", graph_.of_kind(NodeKind::kCore, host).size()),
+    const int cpu = cpu_near(core), above = parent_of(core);
+    const int node = add(NodeKind::kCore, host, fmt::format("core{}", count(NodeKind::kCore, host)),
                          fmt::format("processors {}", core.ranges()), graph_.nodes[cpu].numa);
     graph_.add_link(node, above >= 0 ? above : cpu,
                     above >= 0 ? LinkKind::kCache : LinkKind::kMemory, kCoreBandwidth,

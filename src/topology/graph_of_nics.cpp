@@ -40,6 +40,9 @@ void GraphBuilder::add_cards() {
         here.bus_id.given() ? slot_text(*here.bus_id.value) : fmt::format("pci {}", pci);
     return fmt::format("{} {} {}", host_of_pci(pci), here.parent, slot);
   };
+  std::vector<std::vector<int>> nets_of(machine_.nics.size());
+  for (size_t j = 0; j < machine_.nets.size(); ++j)
+    nets_of[machine_.nets[j].nic].push_back(static_cast<int>(j));
   for (size_t i = 0; i < machine_.nics.size(); ++i) {
     const Nic& nic = machine_.nics[i];
     const int host =
@@ -47,13 +50,12 @@ void GraphBuilder::add_cards() {
     const bool placed = nic.pci >= 0 && machine_.pcis[nic.pci].kind != PciKind::kBridge;
     if (nic.pci >= 0) has_nic[nic.pci] = 1;
     if (placed) card(slot_key(nic.pci), host, nic.pci, nic.cpu);
-    for (size_t j = 0; j < machine_.nets.size(); ++j) {
+    for (const int j : nets_of[i]) {
       const Net& net = machine_.nets[j];
-      if (net.nic != static_cast<int>(i)) continue;
       std::string key =
           placed ? slot_key(nic.pci) : fmt::format("nic {} guid {}", i, net.guid.or_else(0));
       if (!placed && net.guid.or_else(0) == 0) key = fmt::format("nic {} net {}", i, j);
-      card(key, host, nic.pci, nic.cpu).nets.push_back(static_cast<int>(j));
+      card(key, host, nic.pci, nic.cpu).nets.push_back(j);
     }
   }
   for (size_t i = 0; i < machine_.pcis.size(); ++i) {
@@ -83,9 +85,8 @@ void GraphBuilder::add_card(const Card& card) {
   if (card.pci >= 0 && machine_.pcis[card.pci].bus_id.given()) {
     label = slot_text(*machine_.pcis[card.pci].bus_id.value);
   }
-  const int nic =
-      add(NodeKind::kNic, card.host,
-          fmt::format("nic{}", graph_.of_kind(NodeKind::kNic, card.host).size()), label, -1);
+  const int nic = add(NodeKind::kNic, card.host,
+                      fmt::format("nic{}", count(NodeKind::kNic, card.host)), label, -1);
   attach(nic, place, slot);
   if (card.pci >= 0 && pci_node_[card.pci] < 0 && !in_bridge) pci_node_[card.pci] = nic;
   add_ports(card, nic, slot);
@@ -96,7 +97,7 @@ void GraphBuilder::add_ports(const Card& card, int nic, double slot) {
   for (const int i : card.nets) {
     const Net& net = machine_.nets[i];
     std::string name = net.name.empty() ? graph_.nodes[nic].name + ":port" : net.name;
-    if (graph_.find(card.host, name) >= 0 && net.port.given()) {
+    if (is_taken(card.host, name) && net.port.given()) {
       name += fmt::format(":{}", *net.port.value);
     }
     name = free_name(card.host, name);

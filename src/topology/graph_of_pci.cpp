@@ -45,6 +45,13 @@ void GraphBuilder::mark_useful(int pci) {
 
 bool GraphBuilder::is_node(int pci) const { return pci_node_[pci] >= 0; }
 
+void GraphBuilder::index_devices() {
+  for (size_t i = 0; i < machine_.pcis.size(); ++i) {
+    const Stated<BusId>& id = machine_.pcis[i].bus_id;
+    if (id.given()) pcis_by_id_[*id.value].push_back(static_cast<int>(i));
+  }
+}
+
 // Finds what becomes a node: GPUs, cards, and bridges above several of them.
 void GraphBuilder::find_devices() {
   const size_t n = machine_.pcis.size();
@@ -81,12 +88,20 @@ void GraphBuilder::find_devices() {
   std::stable_sort(gpus_.begin(), gpus_.end(), [](const GpuDevice& a, const GpuDevice& b) {
     return std::tie(a.host, a.pci) < std::tie(b.host, b.pci);
   });
+  device_of_gpu_.assign(machine_.gpus.size(), -1);
+  for (size_t i = 0; i < gpus_.size(); ++i) {
+    const GpuDevice& gpu = gpus_[i];
+    if (gpu.gpu >= 0) device_of_gpu_[gpu.gpu] = static_cast<int>(i);
+    if (gpu.pci >= 0 && machine_.pcis[gpu.pci].bus_id.given())
+      gpus_by_id_[*machine_.pcis[gpu.pci].bus_id.value].push_back(static_cast<int>(i));
+  }
   for (const PeerLink& link : machine_.peer_links) {
     if (link.kind != PeerLinkKind::kPciSwitch || link.pci < 0) continue;
     peered_[link.pci] = 1;
-    for (size_t i = 0; i < n; ++i) {
-      if (link.target_id.given() && machine_.pcis[i].bus_id == link.target_id) peered_[i] = 1;
-    }
+    if (!link.target_id.given()) continue;
+    const auto targets = pcis_by_id_.find(*link.target_id.value);
+    if (targets == pcis_by_id_.end()) continue;
+    for (const int pci : targets->second) peered_[pci] = 1;
   }
   for (size_t i = n; i-- > 0;) {
     const int parent = machine_.pcis[i].parent;
@@ -150,8 +165,7 @@ void GraphBuilder::add_switches() {
     const Place place = place_of(id, false);
     const int node =
         add(NodeKind::kPciSwitch, place.host,
-            fmt::format("switch{}", graph_.of_kind(NodeKind::kPciSwitch, place.host).size()),
-            bus_text(pci), -1);
+            fmt::format("switch{}", count(NodeKind::kPciSwitch, place.host)), bus_text(pci), -1);
     double bandwidth = place.bandwidth;
     if (bandwidth <= 0) {
       bandwidth = fastest_below_[i] > 0 ? fastest_below_[i] : kPcieUnknown;
@@ -178,9 +192,8 @@ void GraphBuilder::add_gpus() {
     Place place = place_of(gpu.pci, false);
     place.host = gpu.host;
     const std::string label = gpu.pci < 0 ? "no bus id" : bus_text(machine_.pcis[gpu.pci]);
-    gpu.node =
-        add(NodeKind::kGpu, gpu.host,
-            fmt::format("gpu{}", graph_.of_kind(NodeKind::kGpu, gpu.host).size()), label, -1);
+    gpu.node = add(NodeKind::kGpu, gpu.host, fmt::format("gpu{}", count(NodeKind::kGpu, gpu.host)),
+                   label, -1);
     if (gpu.gpu >= 0) graph_.nodes[gpu.node].rank = machine_.gpus[gpu.gpu].rank.or_else(-1);
     double bandwidth = place.bandwidth;
     if (bandwidth <= 0) {

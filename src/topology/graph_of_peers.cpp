@@ -1,7 +1,7 @@
 // Links that devices state about each other: NVLink, xGMI, C2C, and between PCI switches.
 //
 // Both ends may state a link, or one. The link is symmetric: the smaller of two statements, or the
-// only one. Switch planes exist where GPUs name them, whether or not they are PCI devices here;
+// only one; an end that names the link and not how many there are agrees with the other. Switch planes exist where GPUs name them, whether or not they are PCI devices here;
 // hidden ones are one plane per host.
 #include <fmt/format.h>
 
@@ -53,48 +53,52 @@ double positive_minimum(double a, double b) {
 int GraphBuilder::plane(int host, const std::string& key, const std::string& label) {
   const auto [at, fresh] = planes_.emplace(std::make_pair(host, key), -1);
   if (fresh) {
-    const size_t number = graph_.of_kind(NodeKind::kNvSwitch, host).size();
+    const int number = count(NodeKind::kNvSwitch, host);
     at->second = add(NodeKind::kNvSwitch, host, fmt::format("nvswitch{}", number), label, -1);
   }
   return at->second;
 }
 
+// The first GPU of that bus id on the own host, or on another one; -1: none.
+int GraphBuilder::gpu_of_id(const BusId& id, int from, int host, bool own_host) const {
+  const auto devices = gpus_by_id_.find(id);
+  if (devices == gpus_by_id_.end()) return -1;
+  for (const int device : devices->second) {
+    const GpuDevice& gpu = gpus_[device];
+    if (own_host ? gpu.host == host && gpu.node != from : gpu.host != host) return gpu.node;
+  }
+  return -1;
+}
+
 // A device of that bus id: on the own host if there is one, else on another.
 int GraphBuilder::target_by_id(const PeerLink& link, int from, int host) {
   const BusId& id = *link.target_id.value;
-  const auto has_id = [&](int pci) {
-    return pci >= 0 && machine_.pcis[pci].bus_id.given() && *machine_.pcis[pci].bus_id.value == id;
-  };
-  const bool own = link.gpu >= 0 && has_id(machine_.gpus[link.gpu].pci);
-  if (own) {
+  const int own = link.gpu >= 0 ? machine_.gpus[link.gpu].pci : -1;
+  if (own >= 0 && machine_.pcis[own].bus_id.given() && *machine_.pcis[own].bus_id.value == id) {
     ++self_;
     return -1;
   }
-  int elsewhere = -1;
-  for (const GpuDevice& gpu : gpus_) {
-    if (!has_id(gpu.pci)) continue;
-    if (gpu.host == host && gpu.node != from) return gpu.node;
-    if (elsewhere < 0 && gpu.host != host) elsewhere = gpu.node;
-  }
+  if (const int gpu = gpu_of_id(id, from, host, true); gpu >= 0) return gpu;
+  const auto known = pcis_by_id_.find(id);
+  const std::vector<int> pcis = known == pcis_by_id_.end() ? std::vector<int>() : known->second;
   if (link.kind == PeerLinkKind::kPciSwitch) {
-    for (size_t i = 0; i < machine_.pcis.size(); ++i) {
-      const int pci = static_cast<int>(i);
-      if (has_id(pci) && pci_node_[i] >= 0 && pci_node_[i] != from && host_of_pci(pci) == host) {
-        return pci_node_[i];
-      }
+    for (const int pci : pcis) {
+      if (pci_node_[pci] >= 0 && pci_node_[pci] != from && host_of_pci(pci) == host)
+        return pci_node_[pci];
     }
   }
   if (link.kind != PeerLinkKind::kPciSwitch && link.target_class.or_else(0) == kSwitchClass) {
     return plane(host, to_string(id), to_string(id));
   }
-  for (size_t i = 0; i < machine_.pcis.size(); ++i) {
+  for (const int i : pcis) {
     const Pci& pci = machine_.pcis[i];
     const bool plain = pci.kind == PciKind::kBridge || pci.kind == PciKind::kOther;
-    if (link.kind == PeerLinkKind::kNvlink && plain && has_id(static_cast<int>(i)) &&
+    if (link.kind == PeerLinkKind::kNvlink && plain &&
         !is_gpu_class(link.target_class.or_else(0))) {
       return plane(host, to_string(id), to_string(id));
     }
   }
+  const int elsewhere = gpu_of_id(id, from, host, false);
   if (elsewhere < 0) ++dropped_;
   return elsewhere;
 }
@@ -122,11 +126,8 @@ void GraphBuilder::state(const PeerLink& link, int from, int to) {
   Stated2& both = stated_[{std::min(from, to), std::max(from, to)}];
   const int side = from < to ? 0 : 1;
   both.kind = kind_of(link.kind);
-  if (!link.count.given() && link.kind != PeerLinkKind::kC2c &&
-      link.kind != PeerLinkKind::kPciSwitch) {
-    note("some GPU links state no count: one link");
-  }
   both.count[side] += std::max(1, link.count.or_else(1));
+  both.counted[side] = both.counted[side] || link.count.given();
   both.bandwidth[side] += link.megabytes.or_else(0) / 1000;
   Speed speed;
   if (link.kind == PeerLinkKind::kPciSwitch) {
@@ -152,25 +153,41 @@ void GraphBuilder::state(const PeerLink& link, int from, int to) {
   both.per_link = positive_minimum(both.per_link, speed.bandwidth);
 }
 
+// How many links there are between two nodes, of what one or both of them state.
+int GraphBuilder::links_of(const Stated2& both, int a, int b) {
+  const std::string &name_a = graph_.nodes[a].name, &name_b = graph_.nodes[b].name;
+  const bool by_count = both.kind == LinkKind::kNvlink || both.kind == LinkKind::kXgmi;
+  if (by_count && !both.counted[0] && !both.counted[1]) {
+    note("some GPU links state no count: one link");
+  }
+  if (both.count[0] == 0 || both.count[1] == 0) {
+    if (graph_.nodes[a].kind == NodeKind::kGpu && graph_.nodes[b].kind == NodeKind::kGpu) {
+      note(fmt::format("{} states a link to {}, which does not state it: symmetric",
+                       both.count[0] > 0 ? name_a : name_b, both.count[0] > 0 ? name_b : name_a));
+    }
+    return std::max(both.count[0], both.count[1]);
+  }
+  if (both.counted[0] != both.counted[1]) {
+    const int count = both.count[both.counted[0] ? 0 : 1];
+    note(fmt::format("{} does not state how many links it has to {}, which states {}: {}",
+                     both.counted[0] ? name_b : name_a, both.counted[0] ? name_a : name_b, count,
+                     count));
+    return count;
+  }
+  const int count = std::min(both.count[0], both.count[1]);
+  if (both.count[0] != both.count[1]) {
+    note(fmt::format("{} and {} state {} and {} links to each other: {}", name_a, name_b,
+                     both.count[0], both.count[1], count));
+  }
+  return count;
+}
+
 void GraphBuilder::join_peers() {
   for (const auto& [ends, both] : stated_) {
     const auto [a, b] = ends;
     const bool to_switch =
         graph_.nodes[a].kind == NodeKind::kNvSwitch || graph_.nodes[b].kind == NodeKind::kNvSwitch;
-    const bool between_gpus =
-        graph_.nodes[a].kind == NodeKind::kGpu && graph_.nodes[b].kind == NodeKind::kGpu;
-    int count = std::max(both.count[0], both.count[1]);
-    if (both.count[0] > 0 && both.count[1] > 0) {
-      count = std::min(both.count[0], both.count[1]);
-      if (both.count[0] != both.count[1]) {
-        note(fmt::format("{} and {} state {} and {} links to each other: {}", graph_.nodes[a].name,
-                         graph_.nodes[b].name, both.count[0], both.count[1], count));
-      }
-    } else if (between_gpus) {
-      note(fmt::format("{} states a link to {}, which does not state it: symmetric",
-                       graph_.nodes[both.count[0] > 0 ? a : b].name,
-                       graph_.nodes[both.count[0] > 0 ? b : a].name));
-    }
+    const int count = links_of(both, a, b);
     double bandwidth = positive_minimum(both.bandwidth[0], both.bandwidth[1]);
     if (bandwidth <= 0) bandwidth = count * (both.per_link > 0 ? both.per_link : 20);
     graph_.add_link(a, b, both.kind, bandwidth, latency_of(both.kind, to_switch), count);
@@ -181,11 +198,9 @@ void GraphBuilder::add_peer_links() {
   for (const PeerLink& link : machine_.peer_links) {
     int from = -1, host = 0;
     if (link.gpu >= 0) {
-      for (const GpuDevice& gpu : gpus_) {
-        if (gpu.gpu != link.gpu) continue;
-        from = gpu.node;
-        host = gpu.host;
-      }
+      const GpuDevice& gpu = gpus_[device_of_gpu_[link.gpu]];
+      from = gpu.node;
+      host = gpu.host;
     } else if (link.pci >= 0) {
       host = host_of_pci(link.pci);
       from = pci_node_[link.pci];

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "topology/machine.h"
 #include "topology/text.h"
 #include "topology/xml_source.h"
 
@@ -144,8 +145,8 @@ GraphChannel Reader::channel(const pugi::xml_node& node) {
     } else if (named(child, "gpu")) {
       expect(child, {"dev", "rank"});
       if (closed) fail(child, nullptr, "a gpu after the last net of its channel");
-      GraphGpu gpu{integer(child, "dev", 0, INT_MAX), std::nullopt};
-      if (child.attribute("rank")) gpu.rank = integer(child, "rank", 0, INT_MAX);
+      GraphGpu gpu{integer(child, "dev", 0, INT_MAX), std::nullopt, xml_.line(child)};
+      if (child.attribute("rank")) gpu.rank = integer(child, "rank", 0, kMostStatedRank);
       channel.gpus.push_back(gpu);
     }
     if (child.first_child()) fail(child.first_child(), nullptr, "nothing may stand in here");

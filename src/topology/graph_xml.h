@@ -20,7 +20,10 @@ namespace tessera::topology {
 struct GraphGpu {
   int device = 0;
   std::optional<int> rank;
-  bool operator==(const GraphGpu&) const = default;
+  int line = 0;  // of the file; does not count for equality
+  bool operator==(const GraphGpu& other) const {
+    return device == other.device && rank == other.rank;
+  }
 };
 
 // One ring, chain or tree over the GPUs of a host, in order.

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "topology/console_display.h"
 #include "topology/hwloc_bitmap.h"
 #include "topology/hwloc_machine.h"
 #include "topology/hwloc_topology.h"
@@ -19,19 +20,12 @@ constexpr uint32_t kHostBridge = 0x060000;
 uint32_t class_of(hwloc_obj_t object) { return uint32_t{object->attr->pcidev.class_id} << 8; }
 unsigned base_class(hwloc_obj_t object) { return object->attr->pcidev.class_id >> 8; }
 
-// Displays of management controllers and of emulators: no one computes on them.
-bool is_console(hwloc_obj_t object) {
-  constexpr unsigned kAspeed = 0x1a03, kMatrox = 0x102b;
-  const auto& pci = object->attr->pcidev;
-  return pci.vendor_id == kAspeed || pci.vendor_id == kMatrox ||
-         (pci.vendor_id == 0x1002 && pci.device_id == 0x515e) ||  // ES1000
-         (pci.vendor_id == 0x1234 && pci.device_id == 0x1111);    // of QEMU
-}
-
 PciKind kind_of(hwloc_obj_t object) {
   if (object->type == HWLOC_OBJ_BRIDGE) return PciKind::kBridge;
   const unsigned base = base_class(object);
-  if (base == 0x03 || base == 0x12) return is_console(object) ? PciKind::kOther : PciKind::kGpu;
+  const auto& pci = object->attr->pcidev;
+  if (base == 0x03 || base == 0x12)
+    return is_console_display(pci.vendor_id, pci.device_id) ? PciKind::kOther : PciKind::kGpu;
   return base == 0x02 ? PciKind::kNic : PciKind::kOther;
 }
 
@@ -220,7 +214,8 @@ void MachineOfHwloc::net(hwloc_obj_t device, int nic, const std::string& others)
   net.name = device->name == nullptr ? "" : device->name;
   if (!others.empty()) net.others.push_back({"netdev", others});
   if (is_net_device(device, HWLOC_OBJ_OSDEV_NETWORK)) {
-    net.megabits = leading_number(info_of(device, kNetSpeed));
+    const std::string speed = info_of(device, kNetSpeed);
+    if (speed != "-1") net.megabits = leading_number(speed);  // the kernel's "unknown"
     machine_.nets.push_back(std::move(net));
     return;
   }

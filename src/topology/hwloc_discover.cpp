@@ -3,9 +3,13 @@
 #include <sys/single_threaded.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include "base/config.h"
 #include "topology/hwloc_bitmap.h"
@@ -36,6 +40,22 @@ bool sysfs_has_processors() {
   return false;
 }
 
+// Whether a folder of NUMA nodes is there and names none, as where a container masks it. hwloc takes
+// for granted that Linux cannot have that, and aborts the process.
+bool sysfs_masks_nodes() {
+  const auto is_node = [](const std::filesystem::directory_entry& entry) {
+    const std::string name = entry.path().filename();
+    return name.starts_with("node") && name.size() > 4 && name[4] >= '0' && name[4] <= '9';
+  };
+  for (const char* folder : {"/sys/devices/system/node", "/sys/bus/node/devices"}) {
+    std::error_code error;
+    if (!std::filesystem::exists(folder, error)) continue;
+    const std::filesystem::directory_iterator entries(folder, error);
+    if (std::none_of(begin(entries), end(entries), is_node)) return true;
+  }
+  return false;
+}
+
 // The allowed processors of the topology of this machine, narrowed to the thread's affinity.
 void respect_affinity(hwloc_topology_t topology) {
   Bitmap allowed(hwloc_topology_get_allowed_cpuset(topology));
@@ -55,8 +75,8 @@ Result<HwlocTopology> HwlocTopology::this_machine() {
   if (!handle.ok()) return handle.status();
   hwloc_topology_t topology = handle.value().get();
   // Without that phase hwloc asks the processors themselves; with it, it would say on the terminal
-  // that it cannot.
-  if (!sysfs_has_processors())
+  // that it cannot. NUMA nodes belong to the same phase.
+  if (!sysfs_has_processors() || sysfs_masks_nodes())
     hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "linux:cpu");
   // hwloc reads sysfs by itself where this component is away, which never frees its table of names.
   hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "pci");

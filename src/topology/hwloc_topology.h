@@ -4,7 +4,8 @@
 // cannot be read is an error, not the running machine.
 //
 // Silence: documents are checked before hwloc sees them (hwloc_document.h), so that hwloc has
-// nothing to print. Where sysfs is masked, hwloc is told not to look there. What remains is a
+// nothing to print. Where sysfs is masked, in whole or in its NUMA nodes, hwloc is
+// told not to look there. What remains is a
 // machine whose firmware contradicts itself: hwloc prints that once per process unless
 // HWLOC_HIDE_ERRORS=2 is set. this_machine() sets it for a moment if the process has had one thread
 // only; otherwise changing the environment is not safe, and it is left alone.

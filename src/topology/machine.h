@@ -92,6 +92,8 @@ struct Pci {
   Origin origin;
 };
 
+constexpr int kMostStatedRank = (1 << 20) - 1;  // in any file
+
 struct Gpu {
   int pci = -1;
   Stated<int> device, rank, compute_capability;

@@ -12,9 +12,8 @@
 // An element that lacks its parent gets one that states nothing: a pci or nic outside any cpu, a
 // gpu outside any pci, a net outside any nic. Elements that fit nowhere are dropped with a warning.
 //
-// Writing: what hwloc knows beyond the format (cores, caches, names of devices, memory sizes) is
-// left out; all else reads back as it was, if parts lie in the order of the description (each pci
-// before what is below it).
+// Writing: the machine in the form in which NCCL reads it (nccl_form.h). That form reads back as it
+// was written, if parts lie in the order of the description (each pci before what is below it).
 //
 // Thread safety: pure functions but for the file access. Time and memory are linear in the text.
 #pragma once

@@ -6,8 +6,10 @@
 #include <array>
 #include <map>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 
+#include "topology/console_display.h"
 #include "topology/text.h"
 
 namespace tessera::topology {
@@ -152,6 +154,31 @@ void check_node_sizes(const Machine& machine, Warnings& warnings) {
   }
 }
 
+// Nodes of one host share no processors and no id. As NCCL does, each id is taken as a node of its
+// own.
+void check_twins(const Machine& machine, Warnings& warnings) {
+  std::map<std::pair<int, std::string>, const Cpu*> known;  // host, mask
+  std::map<std::pair<int, int64_t>, const Cpu*> by_id;
+  for (const Cpu& cpu : machine.cpus) {
+    if (cpu.numa.or_else(-1) >= 0) {
+      const auto [first, fresh] = by_id.try_emplace({cpu.host, *cpu.numa.value}, &cpu);
+      if (!fresh) {
+        warnings.add(cpu.origin.line,
+                     fmt::format("cpu numaid={}: the same id as in line {}: taken as one node",
+                                 *cpu.numa.value, first->second->origin.line));
+        continue;
+      }
+    }
+    if (!cpu.affinity.given() || cpu.affinity.value->empty()) continue;
+    const auto [first, fresh] = known.try_emplace({cpu.host, cpu.affinity.value->mask()}, &cpu);
+    if (fresh) continue;
+    warnings.add(cpu.origin.line,
+                 fmt::format("cpu numaid={}: the same affinity as numaid={} of line {}: kept apart",
+                             cpu.numa.or_else(-1), first->second->numa.or_else(-1),
+                             first->second->origin.line));
+  }
+}
+
 bool leads_to_switch(const PeerLink& link) {
   return link.target_class.given() && *link.target_class.value >> 8 == kNvSwitchClass;
 }
@@ -190,6 +217,19 @@ double pcie_megabits(const Pci& pci) {
   return gts * 1000 * *pci.link_width.value * code;
 }
 
+namespace {
+
+// By the texts of the file: "0x102b".
+bool is_console(const Pci& pci) {
+  const auto id_of = [](std::string_view text) {
+    if (text.starts_with("0x")) text.remove_prefix(2);
+    return parse_hex(text).value_or(0);
+  };
+  return is_console_display(id_of(pci.vendor), id_of(pci.device));
+}
+
+}  // namespace
+
 void classify_pcis(Machine& machine) {
   const size_t count = machine.pcis.size();
   std::vector<bool> gpu(count), nic(count), bridge(count);
@@ -203,7 +243,8 @@ void classify_pcis(Machine& machine) {
     Pci& pci = machine.pcis[i];
     const uint32_t code = pci.pci_class.or_else(0);
     const uint32_t base = code >> 16;
-    if (gpu[i] || base == 0x03 || base == 0x12)
+    const bool accelerator = base == 0x03 || base == 0x12;
+    if (gpu[i] || (accelerator && !is_console(pci)))
       pci.kind = PciKind::kGpu;
     else if (nic[i] || base == 0x02)
       pci.kind = PciKind::kNic;
@@ -218,6 +259,7 @@ void check_nccl_machine(Machine& machine, Warnings& warnings) {
   classify_pcis(machine);
   const Occurrences all = occurrences(machine);
   check_node_sizes(machine, warnings);
+  check_twins(machine, warnings);
   check_kinds(machine, warnings);
   check_duplicates(machine, all, warnings);
   check_bridges(machine, warnings);

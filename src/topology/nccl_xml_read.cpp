@@ -43,6 +43,7 @@ class Reader {
     machine_.source = xml_.source();
     if (Status status = read_system(); !status.ok()) return status;
     walk();
+    if (!status_.ok()) return status_;
     if (machine_.hosts.empty()) machine_.hosts.emplace_back();
     if (machine_.cpus.empty())
       warnings_.add(xml_.line(xml_.root()), "system: holds no cpu: the machine is empty");
@@ -60,6 +61,7 @@ class Reader {
   void read_cpu(NcclElement& element, Context& context);
   void read_pci(NcclElement& element, Context& context);
   void read_gpu(NcclElement& element, Context& context);
+  void check_rank(const pugi::xml_node& node);
   void read_nic(NcclElement& element, Context& context);
   void read_net(NcclElement& element, const Context& context);
   void read_link(NcclElement& element, PeerLinkKind kind, const Context& context);
@@ -69,6 +71,7 @@ class Reader {
   std::string pci_name(int pci) const;
 
   const XmlSource& xml_;
+  Status status_;  // the first error below the system
   Machine machine_;
   Warnings warnings_;
   std::map<std::string, int> hosts_;
@@ -93,7 +96,7 @@ void Reader::walk() {
   // Contexts of the elements between the root and the present one; recursion would let a deep
   // document overflow the stack.
   std::vector<Context> open = {{}};
-  for (pugi::xml_node node = xml_.root().first_child(); node;) {
+  for (pugi::xml_node node = xml_.root().first_child(); node && status_.ok();) {
     const std::optional<Context> below = visit(node, open.back());
     if (below && node.first_child()) {
       open.push_back(*below);
@@ -132,6 +135,7 @@ std::optional<Context> Reader::visit(const pugi::xml_node& node, Context context
     read_pci(element, context);
   } else if (kind == Kind::kGpu && bus) {
     read_gpu(element, context);
+    check_rank(node);
   } else if (kind == Kind::kNic && bus) {
     read_nic(element, context);
   } else if (kind == Kind::kNet && (bus || parent == Kind::kNic)) {
@@ -274,6 +278,15 @@ void Reader::read_gpu(NcclElement& element, Context& context) {
   context.gpu = static_cast<int>(machine_.gpus.size());
   machine_.gpus.push_back(std::move(gpu));
   machine_.peer_links_stated = true;
+}
+
+// A number that no job reaches is a slip, and ranks that start elsewhere would hide it.
+void Reader::check_rank(const pugi::xml_node& node) {
+  const int rank = machine_.gpus.back().rank.or_else(0);
+  if (rank > kMostStatedRank)
+    status_ =
+        xml_.error(node, "rank",
+                   fmt::format("{} is more than any job has, {} at most", rank, kMostStatedRank));
 }
 
 void Reader::read_nic(NcclElement& element, Context& context) {

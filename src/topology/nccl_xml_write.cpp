@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "topology/nccl_form.h"
 #include "topology/nccl_xml.h"
 
 namespace tessera::topology {
@@ -323,6 +324,9 @@ void Writer::write_link(const PeerLink& link) {
 
 }  // namespace
 
-std::string write_nccl_xml(const Machine& machine) { return Writer(machine).run(); }
+std::string write_nccl_xml(const Machine& machine) {
+  const Machine form = in_nccl_form(machine);
+  return Writer(form).run();
+}
 
 }  // namespace tessera::topology

@@ -17,6 +17,7 @@ constexpr LinkKind kPeerKind = LinkKind::kXgmi;  // up to here GPUs forward by t
 // A search over an island, by places in it; the fabric, if there is one, is the last place.
 struct Island {
   const Graph& graph;
+  const std::vector<std::vector<Paths::Exit>>& exits;
   const std::vector<int>& nodes;
   const std::vector<int>& island_of;
   const std::vector<int>& places;
@@ -28,14 +29,14 @@ struct Island {
   }
   bool holds(int node) const { return node == fabric || island_of[node] == number; }
 
-  // Whether a path of links up to `most` that entered a node by `link` may leave it by `next`.
-  bool passes(const Link& link, const Link& next, LinkKind most) const {
+  // Whether a path of links up to `most` that entered a node by `link` may go on to `next`.
+  bool passes(const Link& link, int next, LinkKind most) const {
     const auto is_port = [&](int node) { return graph.nodes[node].kind == NodeKind::kPort; };
     switch (graph.nodes[link.to].kind) {
       case NodeKind::kGpu:
         return most <= kPeerKind;
       case NodeKind::kNic:
-        return is_port(link.from) || is_port(next.to);
+        return is_port(link.from) || is_port(next);
       case NodeKind::kCore:
       case NodeKind::kFabric:
         return false;
@@ -46,17 +47,32 @@ struct Island {
 };
 
 // The greatest width with which each place is reached over links of kinds up to `most`; 0: not.
+//
+// Where all sockets are joined with all, the links are many more than the nodes. So only the best
+// entry of each place is kept, and a node is not left where nothing can be gained.
 std::vector<double> widths(const Island& island, int source, LinkKind most) {
   const Graph& graph = island.graph;
+  using Entry = std::pair<double, int>;  // width, link
   std::vector<double> width(island.nodes.size(), 0);
-  std::priority_queue<std::pair<double, int>> open;  // width, link
+  std::vector<Entry> best_open(island.nodes.size(), {0, -1});
+  std::priority_queue<Entry> open;
+  size_t unreached = island.nodes.size() - 1;
+  double narrowest = kUnlimited;  // of all entries
+  // By which link a card was reached decides how it may be left
+  bool cards = false;
   const auto leave = [&](int node, double so_far, const Link* entered) {
-    for (const int id : graph.out[node]) {
-      const Link& next = graph.links[id];
+    if (unreached == 0 && narrowest >= so_far && !cards) return;
+    for (const Paths::Exit& next : island.exits[node]) {
       if (next.kind > most || !island.holds(next.to)) continue;
-      if (entered != nullptr && !island.passes(*entered, next, most)) continue;
-      const double wide = std::min(so_far, next.bandwidth);
-      if (wide > width[island.place(next.to)]) open.emplace(wide, id);
+      if (entered != nullptr && !island.passes(*entered, next.to, most)) continue;
+      const int at = island.place(next.to);
+      const Entry entry{std::min(so_far, next.bandwidth), next.id};
+      if (entry.first <= width[at] || entry <= best_open[at]) continue;
+      unreached -= best_open[at].second < 0 ? 1 : 0;
+      narrowest = std::min(narrowest, entry.first);
+      cards = cards || graph.nodes[next.to].kind == NodeKind::kNic;
+      best_open[at] = entry;
+      open.push(entry);
     }
   };
   width[island.place(source)] = kUnlimited;
@@ -84,17 +100,27 @@ Nearest nearest(const Island& island, int source, LinkKind most, double least, P
   const Graph& graph = island.graph;
   Nearest found{std::vector<int>(island.nodes.size(), -1), std::vector<Reach>(island.nodes.size())};
   using Entry = std::tuple<double, double, int>;  // cost, second cost, link
+  // As in widths()
+  std::vector<Entry> best_open(island.nodes.size(), {kUnlimited, kUnlimited, 0});
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
+  const bool hops_first = prefer == Prefer::kBandwidth;
+  size_t unreached = island.nodes.size() - 1;
+  double farthest = 0;  // of all entries
   const auto leave = [&](int node, double first, double second, const Link* entered) {
-    for (const int id : graph.out[node]) {
-      const Link& next = graph.links[id];
+    if (unreached == 0 && hops_first && first + 1 > farthest) return;
+    for (const Paths::Exit& next : island.exits[node]) {
       if (next.kind > most || next.bandwidth < least || !island.holds(next.to)) continue;
       if (found.reach[island.place(next.to)].found) continue;
-      if (std::find(without.begin(), without.end(), id) != without.end()) continue;
-      if (entered != nullptr && !island.passes(*entered, next, most)) continue;
-      const bool hops_first = prefer == Prefer::kBandwidth;
-      open.emplace(first + (hops_first ? 1 : next.latency),
-                   second + (hops_first ? next.latency : 1), id);
+      if (std::find(without.begin(), without.end(), next.id) != without.end()) continue;
+      if (entered != nullptr && !island.passes(*entered, next.to, most)) continue;
+      const Entry entry{first + (hops_first ? 1 : next.latency),
+                        second + (hops_first ? next.latency : 1), next.id};
+      Entry& least_open = best_open[island.place(next.to)];
+      if (entry >= least_open) continue;
+      unreached -= std::get<0>(least_open) == kUnlimited ? 1 : 0;
+      farthest = std::max(farthest, std::get<0>(entry));
+      least_open = entry;
+      open.push(entry);
     }
   };
   found.reach[island.place(source)] = {true, kUnlimited, 0, 0, LinkKind::kLocal};
@@ -131,6 +157,13 @@ int compare(const Reach& a, const Reach& b) {
 
 Paths::Paths(const Graph& graph, Prefer prefer) : graph_(graph), prefer_(prefer) {
   const size_t n = graph.nodes.size();
+  exits_.resize(n);
+  for (size_t i = 0; i < n; ++i) {
+    for (const int id : graph.out[i]) {
+      const Link& link = graph.links[id];
+      exits_[i].push_back({link.to, id, link.bandwidth, link.latency, link.kind});
+    }
+  }
   island_of_.assign(n, -1);
   place_.assign(n, -1);
   for (size_t i = 0; i < n; ++i) {
@@ -163,7 +196,7 @@ int Paths::place(int node, int island) const {
 // First the nearest kind that reaches a node at all and the width there; then, for each pair of
 // kind and width that occurs, one tree of shortest paths that serves all nodes of that class.
 void Paths::by_bandwidth(int node, int island, Source& source) const {
-  const Island view{graph_, islands_[island], island_of_, place_, fabric_, island};
+  const Island view{graph_, exits_, islands_[island], island_of_, place_, fabric_, island};
   const size_t n = view.nodes.size();
   std::vector<char> done(n, 0);
   done[view.place(node)] = 1;
@@ -191,7 +224,7 @@ void Paths::by_bandwidth(int node, int island, Source& source) const {
 }
 
 void Paths::by_latency(int node, int island, Source& source) const {
-  const Island view{graph_, islands_[island], island_of_, place_, fabric_, island};
+  const Island view{graph_, exits_, islands_[island], island_of_, place_, fabric_, island};
   for (const LinkKind most : {LinkKind::kNetwork, kPeerKind}) {
     Nearest found = nearest(view, node, most, 0, Prefer::kLatency);
     for (size_t at = 0; at < view.nodes.size(); ++at) {
@@ -270,7 +303,7 @@ std::vector<Path> Paths::disjoint(int from, int to, int most) {
   const Path first = all.front();
   if (!first.found || first.links.empty() || island_of_[from] != island_of_[to]) return all;
   const int island = island_of_[from];
-  const Island view{graph_, islands_[island], island_of_, place_, fabric_, island};
+  const Island view{graph_, exits_, islands_[island], island_of_, place_, fabric_, island};
   std::vector<int> used = first.links;
   while (static_cast<int>(all.size()) < most) {
     const Nearest found = nearest(view, from, first.type, 0, Prefer::kBandwidth, used);

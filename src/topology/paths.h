@@ -46,6 +46,13 @@ struct Path : Reach {
 
 class Paths {
  public:
+  // What a search needs of a link out of a node, beside the others of that node in memory.
+  struct Exit {
+    int to = 0, id = 0;
+    double bandwidth = 0, latency = 0;
+    LinkKind kind = LinkKind::kLocal;
+  };
+
   // The graph must outlive this object and must not change.
   explicit Paths(const Graph& graph, Prefer prefer = Prefer::kBandwidth);
 
@@ -77,6 +84,7 @@ class Paths {
   void append(int from, int to, int island, std::vector<int>& links);
 
   const Graph& graph_;
+  std::vector<std::vector<Exit>> exits_;  // by node
   Prefer prefer_;
   int fabric_ = -1;
   std::vector<int> island_of_, place_;     // per node

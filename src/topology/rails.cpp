@@ -8,8 +8,8 @@
 // rank that it was matched with as its head; first come the first cards of all ranks, in their
 // order, then the second ones.
 //
-// Cost: an assignment problem, O(r^2 s) for r ranks and s seats at cards; beyond 512 ranks, each
-// takes the nearest free card in turn.
+// Cost: an assignment problem, O(r^2 s) for r ranks and s seats at cards; beyond 512 ranks or some
+// 10^8 steps, each takes the nearest free card in turn.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -19,7 +19,8 @@
 namespace tessera::topology {
 namespace {
 
-constexpr int kMostExact = 512;
+constexpr size_t kMostExact = 512;
+constexpr size_t kMostExactSteps = size_t{1} << 28;  // ranks^2 * seats
 
 // Rows to columns at least cost, rows <= columns: shortest augmenting paths with potentials
 // (Hungarian method, in the form of Jonker and Volgenant). Column of each row.
@@ -155,7 +156,9 @@ std::vector<std::vector<int>> rounds_of(Paths& paths, const Layout& layout, cons
                                          static_cast<double>(seat) * std::min(1.0, spread)));
       }
     }
-    std::vector<int> seat_of = ranks <= kMostExact ? assign(cost) : take_in_turn(cost);
+    const bool exact =
+        ranks <= kMostExact && ranks * ranks * open.size() * seats <= kMostExactSteps;
+    std::vector<int> seat_of = exact ? assign(cost) : take_in_turn(cost);
     std::set<size_t> used;
     for (int& seat : seat_of) {
       if (seat < 0) continue;

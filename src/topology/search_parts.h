@@ -36,6 +36,10 @@ struct Chain {
 inline constexpr int kMostExactRanks = 16;   // of a group that is searched exactly
 inline constexpr int kMostGreedyRanks = 64;  // of one whose greedy order is tried
 
+// The ways of a hop between two nodes of a group of so many ranks, the best first: several where
+// planes of switches lie side by side.
+std::vector<std::vector<int>> ways_between(Paths& paths, int from, int to, size_t ranks);
+
 // As many chains as fit into the group's links at a speed. In chains.cpp; the orders that it tries
 // in orders.cpp.
 class ChainSearch {

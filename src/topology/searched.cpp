@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+#include <vector>
+
+#include "topology/search_parts.h"
 
 namespace tessera::topology {
 namespace {
@@ -50,7 +54,8 @@ std::vector<int> on_first_host(const Graph& graph, const Layout& layout,
 
 GraphChannel channel_of(const Graph& graph, const Layout& layout, const std::vector<int>& ranks) {
   GraphChannel channel;
-  for (const int rank : ranks) channel.gpus.push_back({device_of(graph, layout.nodes[rank]), rank});
+  for (const int rank : ranks)
+    channel.gpus.push_back({device_of(graph, layout.nodes[rank]), rank, 0});
   if (graph.hosts > 1 && !ranks.empty()) {
     for (const int end : {ranks.front(), ranks.back()}) {
       const auto& ports = layout.ports[end];
@@ -60,13 +65,6 @@ GraphChannel channel_of(const Graph& graph, const Layout& layout, const std::vec
     if (channel.nets.size() != 2) channel.nets.clear();
   }
   return channel;
-}
-
-// On one host a rank that is stated and sits on the device counts: several may sit on one core.
-bool stated_rank(const Graph& graph, std::span<const int> rank_nodes, const GraphGpu& gpu) {
-  if (graph.hosts > 1 || !gpu.rank || *gpu.rank < 0) return false;
-  const auto rank = static_cast<size_t>(*gpu.rank);
-  return rank < rank_nodes.size() && device_of(graph, rank_nodes[rank]) == gpu.device;
 }
 
 // From the deepest rank of host 0 up to the tree's entry.
@@ -118,6 +116,105 @@ SearchedGraphs searched_graphs(const Graph& graph, const Layout& layout) {
   return result;
 }
 
+namespace {
+
+// A file has orders and not the links that each hop takes. Every hop gets that of its ways which is
+// least loaded by the others; since the last hops decide what was best for the first, all of them
+// choose again a few times.
+void route(Paths& paths, std::span<const int> rank_nodes, std::vector<Ring>& rings) {
+  constexpr int kRounds = 4;
+  const Graph& graph = paths.graph();
+  const size_t ranks_of_host = rank_nodes.size() / static_cast<size_t>(graph.hosts);
+  std::vector<int> uses(graph.links.size(), 0);
+  const auto load = [&](const std::vector<int>& way) {
+    double most = 0;
+    for (const int link : way)
+      most = std::max(most, (uses[link] + 1) / graph.links[link].bandwidth);
+    return most;
+  };
+  std::map<std::pair<int, int>, std::vector<std::vector<int>>> known;
+  for (int round = 0; round < kRounds; ++round) {
+    for (Ring& ring : rings) {
+      for (Hop& hop : ring.hops) {
+        const int from = rank_nodes[hop.from], to = rank_nodes[hop.to];
+        const auto [ways, fresh] = known.try_emplace({from, to});
+        if (fresh) ways->second = ways_between(paths, from, to, ranks_of_host);
+        for (const int link : hop.links) --uses[link];
+        hop.links =
+            *std::min_element(ways->second.begin(), ways->second.end(),
+                              [&](const auto& a, const auto& b) { return load(a) < load(b); });
+        for (const int link : hop.links) ++uses[link];
+      }
+    }
+  }
+}
+
+// The rank that a gpu of a file states, or the one on its device.
+Result<int> rank_on_first_host(const GraphGpu& gpu, std::span<const Seat> seats,
+                               const std::map<std::pair<int, int>, int>& rank_of,
+                               const std::string& place) {
+  const auto ranks = static_cast<int>(seats.size());
+  if (!gpu.rank) {
+    const auto rank = rank_of.find({0, gpu.device});
+    if (rank != rank_of.end()) return rank->second;
+    return Status::error(Code::kInvalidUsage, "{}: device {} is no rank's", place, gpu.device);
+  }
+  if (*gpu.rank >= ranks)
+    return Status::error(Code::kInvalidUsage, "{}: rank {} is no rank; the ranks are 0 to {}",
+                         place, *gpu.rank, ranks - 1);
+  const Seat& seat = seats[static_cast<size_t>(*gpu.rank)];
+  if (seat.host != 0)
+    return Status::error(Code::kInvalidUsage, "{}: rank {} is on host {}; a file describes host 0",
+                         place, *gpu.rank, seat.host);
+  if (seat.device < 0 ? gpu.device >= ranks : gpu.device != seat.device)
+    return Status::error(Code::kInvalidUsage, "{}: rank {} does not sit on device {}{}", place,
+                         *gpu.rank, gpu.device,
+                         seat.device < 0 ? "" : fmt::format(", but on {}", seat.device));
+  return *gpu.rank;
+}
+
+}  // namespace
+
+std::vector<Seat> seats_of(const Graph& graph, std::span<const int> rank_nodes) {
+  std::vector<Seat> seats;
+  for (const int node : rank_nodes)
+    seats.push_back({graph.nodes[node].host, graph.nodes[node].index});
+  return seats;
+}
+
+Result<std::vector<int>> ranks_of(const GraphChannel& channel, std::span<const Seat> seats,
+                                  const std::string& source) {
+  std::map<std::pair<int, int>, int> rank_of;  // (host, device)
+  int hosts = 1;
+  for (int rank = 0; rank < static_cast<int>(seats.size()); ++rank) {
+    const Seat& seat = seats[static_cast<size_t>(rank)];
+    rank_of[{seat.host, seat.device < 0 ? rank : seat.device}] = rank;
+    hosts = std::max(hosts, seat.host + 1);
+  }
+  std::vector<int> order;
+  std::vector<int> times(seats.size());
+  for (int host = 0; host < hosts; ++host) {
+    for (const GraphGpu& gpu : channel.gpus) {
+      const std::string place = fmt::format("{}:{}", source, gpu.line);
+      const Result<int> first = rank_on_first_host(gpu, seats, rank_of, place);
+      if (!first.ok()) return first.status();
+      const auto rank = rank_of.find({host, gpu.device});
+      if (host > 0 && rank == rank_of.end())
+        return Status::error(Code::kInvalidUsage, "{}: device {} is no rank of host {}", place,
+                             gpu.device, host);
+      order.push_back(host == 0 ? first.value() : rank->second);
+      ++times[static_cast<size_t>(order.back())];
+    }
+  }
+  const auto wrong = std::find_if(times.begin(), times.end(), [](int n) { return n != 1; });
+  if (wrong == times.end()) return order;
+  return Status::error(Code::kInvalidUsage,
+                       "{}:{}: in this channel rank {} is there {} times; every rank of 0 to {} "
+                       "must be there once",
+                       source, channel.gpus.empty() ? 0 : channel.gpus.front().line,
+                       wrong - times.begin(), *wrong, times.size() - 1);
+}
+
 Result<Layout> layout_of(const Graph& graph, std::span<const int> rank_nodes,
                          const SearchedGraphs& graphs, const std::string& source) {
   Result<Layout> found = search(graph, rank_nodes);
@@ -127,44 +224,21 @@ Result<Layout> layout_of(const Graph& graph, std::span<const int> rank_nodes,
                                   [](const SearchedGraph& g) { return g.id == 0; });
   if (rings == graphs.graphs.end())
     return Status::error(Code::kInvalidUsage, "{}: has no rings (graph id 0)", source);
-  std::map<std::pair<int, int>, int> rank_of;  // (host, device)
-  for (size_t rank = 0; rank < rank_nodes.size(); ++rank) {
-    const Node& node = graph.nodes[rank_nodes[rank]];
-    rank_of[{node.host, node.index}] = static_cast<int>(rank);
-  }
+  const std::vector<Seat> seats = seats_of(graph, rank_nodes);
   layout.rings.clear();
-  Paths paths(graph);
-  std::vector<std::vector<Hop>> channels;
-  for (size_t c = 0; c < rings->channels.size(); ++c) {
+  for (const GraphChannel& channel : rings->channels) {
+    Result<std::vector<int>> order = ranks_of(channel, seats, source);
+    if (!order.ok()) return order.status();
     Ring ring;
-    for (int host = 0; host < graph.hosts; ++host) {
-      for (const GraphGpu& gpu : rings->channels[c].gpus) {
-        if (stated_rank(graph, rank_nodes, gpu)) {
-          ring.order.push_back(*gpu.rank);
-          continue;
-        }
-        const auto rank = rank_of.find({host, gpu.device});
-        if (rank == rank_of.end())
-          return Status::error(Code::kInvalidUsage,
-                               "{}: graph 0, channel {}: device {} is no rank of host {}", source,
-                               c, gpu.device, host);
-        ring.order.push_back(rank->second);
-      }
-    }
-    std::vector<int> sorted = ring.order;
-    std::sort(sorted.begin(), sorted.end());
-    const bool once = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
-    if (!once || sorted.size() != rank_nodes.size())
-      return Status::error(Code::kInvalidUsage,
-                           "{}: graph 0, channel {}: does not hold each of the {} ranks once",
-                           source, c, rank_nodes.size());
-    for (size_t i = 0; i < ring.order.size(); ++i) {
-      const int from = ring.order[i], to = ring.order[(i + 1) % ring.order.size()];
-      ring.hops.push_back({from, to, paths.between(rank_nodes[from], rank_nodes[to]).links, -1});
-    }
-    channels.push_back(ring.hops);
+    ring.order = std::move(order).value();
+    for (size_t i = 0; i < ring.order.size(); ++i)
+      ring.hops.push_back({ring.order[i], ring.order[(i + 1) % ring.order.size()], {}, -1});
     layout.rings.push_back(std::move(ring));
   }
+  Paths paths(graph);
+  route(paths, rank_nodes, layout.rings);
+  std::vector<std::vector<Hop>> channels;
+  for (const Ring& ring : layout.rings) channels.push_back(ring.hops);
   const double bandwidth = shared_bandwidth(graph, rank_nodes, channels);
   for (Ring& ring : layout.rings) ring.bandwidth = bandwidth;
   layout.ring_bandwidth = bandwidth * static_cast<double>(layout.rings.size());

@@ -208,6 +208,100 @@ TEST_F(TopologyFilesTest, AGraphFileMustHoldEveryRankOnce) {
   EXPECT_THAT(refused(R"(<gpu dev="1"/>)"), HasSubstr("rank 0 is there 0 times"));
 }
 
+// One rule, with and without a description of the machine (topology/searched.h).
+TEST_F(TopologyFilesTest, AGraphFileWithAWrongRankOrDeviceIsAnErrorWithItsLine) {
+  const std::string machine = write("machine.xml", kMachine);
+  const auto refused = [&](const char* channel, bool described) {
+    const std::string graph = write("graph.xml", rings(channel));
+    const auto ends = create(3, [&](int, Config& config) {
+      config.graph_file = graph;
+      if (described) config.topology_file = machine;
+    });
+    return ends[0].ok() ? "" : ends[0].message();
+  };
+  for (const bool described : {false, true}) {
+    EXPECT_THAT(
+        refused("<gpu dev='0' rank='0'/>\n<gpu dev='1' rank='9'/><gpu dev='2'/>", described),
+        HasSubstr("graph.xml:4: rank 9 is no rank; the ranks are 0 to 2"));
+    EXPECT_THAT(
+        refused("<gpu dev='0' rank='0'/>\n<gpu dev='7' rank='1'/><gpu dev='2'/>", described),
+        HasSubstr("graph.xml:4: rank 1 does not sit on device 7"));
+    EXPECT_THAT(refused("<gpu dev='0'/>\n<gpu dev='7'/><gpu dev='2'/>", described),
+                HasSubstr("graph.xml:4: device 7 is no rank's"));
+    EXPECT_EQ(refused("<gpu dev='1' rank='1'/><gpu dev='0'/><gpu dev='2'/>", described), "");
+  }
+  EXPECT_THAT(refused("<gpu dev='1' rank='0'/><gpu dev='0' rank='1'/><gpu dev='2'/>", true),
+              HasSubstr("rank 0 does not sit on device 1, but on 0"));
+  EXPECT_EQ(refused("<gpu dev='0' rank='0'/><gpu dev='0' rank='1'/><gpu dev='1' rank='2'/>", false),
+            "");  // of ranks that share cores
+}
+
+// As tessera-topo does it.
+TEST_F(TopologyFilesTest, RanksOfAFileSitOnItsGpusAlsoWhereItHasCores) {
+  const std::string machine = write("machine.xml", R"(<topology version="2.0">
+  <object type="Machine" cpuset="0xf" nodeset="0x1">
+    <object type="NUMANode" os_index="0" cpuset="0xf" nodeset="0x1"/>
+    <object type="Core" os_index="0" cpuset="0x3" nodeset="0x1">
+      <object type="PU" os_index="0" cpuset="0x1"/><object type="PU" os_index="1" cpuset="0x2"/>
+    </object>
+    <object type="Core" os_index="1" cpuset="0xc" nodeset="0x1">
+      <object type="PU" os_index="2" cpuset="0x4"/><object type="PU" os_index="3" cpuset="0x8"/>
+    </object>
+    <object type="PCIDev" pci_busid="0000:01:00.0" pci_type="0302 [10de:2330] [0000:0000] 00"/>
+    <object type="PCIDev" pci_busid="0000:02:00.0" pci_type="0302 [10de:2330] [0000:0000] 00"/>
+  </object></topology>)");
+  const auto type_of_hops = [&](int ranks) {
+    for (const Status& end : create(ranks, [&](int, Config& config) {
+           config.topology_file = machine;
+           config.graph_dump = path("graph.xml");
+         }))
+      EXPECT_TRUE(end.ok()) << end.message();
+    const auto graphs = topology::read_graph_xml(path("graph.xml"));
+    EXPECT_TRUE(graphs.ok()) << graphs.status().message();
+    return graphs.ok() ? graphs->graphs.front().speed_intra : 0;
+  };
+  EXPECT_EQ(type_of_hops(2), 12);  // over PCIe
+  EXPECT_GT(type_of_hops(4), 12);  // more ranks than GPUs: between cores
+}
+
+TEST_F(TopologyFilesTest, TwoDumpsIntoOneFileAreRefused) {
+  EXPECT_THAT(refusal([&](Config& config) {
+                config.topology_dump = path("dump.xml");
+                config.graph_dump = folder_ + "/./dump.xml";
+              }),
+              AllOf(HasSubstr("NCCL_TOPO_DUMP_FILE"), HasSubstr("NCCL_GRAPH_DUMP_FILE"),
+                    HasSubstr("the same file")));
+  EXPECT_FALSE(std::filesystem::exists(path("dump.xml")));
+}
+
+TEST_F(TopologyFilesTest, ADumpThatNoRankWritesIsWarnedOf) {
+  const std::string machine = write("machine.xml", kMachine);
+  ::testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStdout();
+  for (const Status& end : create(2, [&](int, Config& config) {
+         config.topology_file = machine;
+         config.topology_dump = path("dump.xml");
+         config.topology_dump_rank = 2;
+         config.graph_dump = path("graph.xml");
+       }))
+    EXPECT_TRUE(end.ok()) << end.message();
+  const std::string said =
+      ::testing::internal::GetCapturedStderr() + ::testing::internal::GetCapturedStdout();
+  EXPECT_THAT(said, HasSubstr("NCCL_TOPO_DUMP_FILE_RANK=2: the ranks are 0 to 1"));
+  EXPECT_FALSE(std::filesystem::exists(path("dump.xml")));
+  EXPECT_TRUE(std::filesystem::exists(path("graph.xml")));
+}
+
+TEST_F(TopologyFilesTest, ADescriptionOfTooManyDevicesIsRefusedAtOnce) {
+  std::string text = "<system version='1'><cpu numaid='0' affinity='f'>\n";
+  for (int i = 0; i < 50'000; ++i)
+    text += fmt::format("<pci busid='{:04x}:{:02x}:00.0' class='0x020000'/>\n", i >> 8, i & 255);
+  const std::string file = write("many.xml", text + "</cpu></system>");
+  EXPECT_THAT(refusal([&](Config& config) { config.topology_file = file; }),
+              AllOf(HasSubstr("NCCL_TOPO_FILE"), HasSubstr("many.xml"),
+                    HasSubstr("describes 50000 GPUs and NICs; a description may have 4096")));
+}
+
 TEST_F(TopologyFilesTest, ADumpThatCannotBeWrittenIsAnErrorWithThePath) {
   const std::string dump = path("no/such/folder.xml");
   EXPECT_THAT(refusal([&](Config& config) { config.topology_dump = dump; }),

@@ -115,6 +115,37 @@ TEST_F(TopoTool, WrittenRingsAreReadBackAsTheSameRings) {
   EXPECT_THAT(faulty.text, HasSubstr("bad.xml:2"));
 }
 
+TEST_F(TopoTool, FilesOfOneHostAreNotWrittenOfSeveral) {
+  const std::string from = "tessera-topo --hosts 2 --from " + written("two.xml", kTwoGpus);
+  const Ended nccl = run(from + " --write-nccl " + path("out.xml"));
+  EXPECT_EQ(nccl.code, 2);
+  EXPECT_THAT(nccl.text, HasSubstr("--write-nccl writes one host"));
+  const Ended hwloc = run(from + " --write-hwloc " + path("out.xml"));
+  EXPECT_EQ(hwloc.code, 2);
+  EXPECT_THAT(hwloc.text, HasSubstr("--write-hwloc writes one host"));
+  EXPECT_EQ(run("cat " + path("out.xml")).code, 1);
+}
+
+TEST_F(TopoTool, AWrongRankOrDeviceOfAGraphFileIsNamedWithItsLine) {
+  const auto shown = [&](const std::string& gpus) {
+    return run("tessera-topo --from " + written("two.xml", kTwoGpus) + " --graph " +
+               written("graph.xml",
+                       "<graphs version='1'><graph id='0' pattern='4' crossnic='0' nchannels='1' "
+                       "speedintra='12' speedinter='12' typeintra='PIX' typeinter='PIX' "
+                       "samechannels='1'><channel>\n" +
+                           gpus + "</channel></graph></graphs>"));
+  };
+  EXPECT_EQ(shown("<gpu dev='1' rank='1'/><gpu dev='0'/>").code, 0);
+  EXPECT_THAT(shown("<gpu dev='0'/>\n<gpu dev='1' rank='7'/>").text,
+              HasSubstr("graph.xml:3: rank 7 is no rank; the ranks are 0 to 1"));
+  EXPECT_THAT(shown("<gpu dev='0' rank='1'/>\n<gpu dev='1' rank='0'/>").text,
+              HasSubstr("graph.xml:2: rank 1 does not sit on device 0, but on 1"));
+  EXPECT_THAT(shown("<gpu dev='0'/>\n<gpu dev='7'/>").text,
+              HasSubstr("graph.xml:3: device 7 is no rank's"));
+  EXPECT_THAT(shown("<gpu dev='0'/>\n<gpu dev='1' rank='1000000000'/>").text,
+              HasSubstr("graph.xml:3: element \"gpu\", attribute \"rank\""));
+}
+
 TEST_F(TopoTool, PicturesAreDrawnByDot) {
   const std::string from = "tessera-topo --quiet --from " + written("two.xml", kTwoGpus);
   EXPECT_EQ(printed(from + " --dot " + path("two.dot")), "");

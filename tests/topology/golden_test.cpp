@@ -14,6 +14,7 @@
 #include "topology/hwloc_read.h"
 #include "topology/nccl_xml.h"
 #include "topology/search.h"
+#include "topology/searched.h"
 #include "topology/support/files.h"
 
 namespace tessera::topology {
@@ -128,6 +129,27 @@ std::string summary(const fs::path& file) {
   text += paths_lines(graph, nodes) + layout_lines(graph, nodes);
   for (const std::string& note : graph.notes) text += "assumed: " + note + "\n";
   return text + fmt::format("warnings: {}\n", machine->warnings.size());
+}
+
+// A graph file says no less than what was found.
+TEST(Golden, RingsReadBackAsFastAsTheyWereWritten) {
+  for (const fs::path& file : testing::shared_nccl_files()) {
+    const Result<Machine> machine = read_nccl_xml(file);
+    if (!machine.ok()) continue;
+    const Graph graph = graph_of(machine.value());
+    const std::vector<int> nodes = ranks_of(graph);
+    const Result<Layout> found = search(graph, nodes);
+    if (!found.ok()) continue;
+    const auto graphs =
+        parse_graph_xml(write_graph_xml(searched_graphs(graph, found.value())), "g.xml");
+    ASSERT_TRUE(graphs.ok()) << graphs.status().message();
+    const Result<Layout> read = layout_of(graph, nodes, graphs.value(), "g.xml");
+    ASSERT_TRUE(read.ok()) << file << ": " << read.status().message();
+    ASSERT_EQ(read->rings.size(), found->rings.size()) << file;
+    for (size_t i = 0; i < read->rings.size(); ++i)
+      EXPECT_EQ(read->rings[i].order, found->rings[i].order) << file;
+    EXPECT_GE(read->ring_bandwidth, 0.999 * found->ring_bandwidth) << file;
+  }
 }
 
 TEST(Golden, SummariesOfRealMachinesAreAsTheyWere) {

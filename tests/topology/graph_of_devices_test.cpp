@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "topology/graph_of.h"
+#include "topology/nccl_xml.h"
 #include "topology/paths.h"
 #include "topology/search.h"
 #include "topology/support/graph_queries.h"
@@ -154,7 +155,7 @@ TEST(GraphOf, LinksAGpuToItsCpuByC2c) {
   EXPECT_EQ(bandwidth_of(graph, "gpu0", "cpu0"), 300);
 }
 
-TEST(GraphOf, NamesNumaNodesByTheirIdAndMergesMemoryOnlyOnes) {
+TEST(GraphOf, NamesNumaNodesByTheirIdAndLeavesOutMemoryOnlyOnes) {
   MachineBuilder m;
   CpuSet some, none;
   some.add(0);
@@ -164,8 +165,43 @@ TEST(GraphOf, NamesNumaNodesByTheirIdAndMergesMemoryOnlyOnes) {
   m.machine.cpus[twin].affinity.value = some;
   m.machine.cpus[bare].affinity.value = none;
   const Graph graph = graph_of(m.machine);
-  ASSERT_EQ(graph.of_kind(NodeKind::kCpu).size(), 1U);
+  ASSERT_EQ(graph.of_kind(NodeKind::kCpu).size(), 2U);
   EXPECT_EQ(graph.nodes[0].name, "cpu8");
+  EXPECT_EQ(graph.nodes[1].name, "cpu252");  // equal processors: kept apart, as NCCL does
+}
+
+TEST(GraphOf, SaysThatStatedRanksWithGapsDoNotCount) {
+  MachineBuilder m;
+  const int cpu = m.cpu(0);
+  m.gpu("0000:01:00.0", cpu);
+  m.machine.gpus.back().rank.value = 0;
+  EXPECT_THAT(graph_of(m.machine).notes, Not(Contains(HasSubstr("ranks"))));
+  m.machine.gpus.back().rank.value = 7;
+  EXPECT_THAT(graph_of(m.machine).notes, Contains(HasSubstr("the ranks that are stated")));
+}
+
+// What both of two GPUs state about their links to each other, as attributes of <nvlink>.
+double nvlinks_between(const std::string& first, const std::string& second) {
+  const Result<Machine> machine = parse_nccl_xml(
+      "<system version='1'><cpu numaid='0' affinity='f'>"
+      "<pci busid='01:00.0' class='0x030200'><gpu dev='0' sm='80'>"
+      "<nvlink target='02:00.0' tclass='0x030200' " +
+          first +
+          "/></gpu></pci><pci busid='02:00.0' class='0x030200'><gpu dev='1' sm='80'>"
+          "<nvlink target='01:00.0' tclass='0x030200' " +
+          second + "/></gpu></pci></cpu></system>",
+      "test.xml");
+  EXPECT_TRUE(machine.ok()) << machine.status().message();
+  return bandwidth_of(graph_of(machine.value()), "gpu0", "gpu1") / 20;
+}
+
+TEST(GraphOf, ACountThatOneEndStatesHoldsForBoth) {
+  EXPECT_EQ(nvlinks_between("", "count='5'"), 5);
+  EXPECT_EQ(nvlinks_between("count='5'", ""), 5);
+  EXPECT_EQ(nvlinks_between("count='-3'", "count='5'"), 5);
+  EXPECT_EQ(nvlinks_between("count='many'", "count='5'"), 5);
+  EXPECT_EQ(nvlinks_between("count='4'", "count='5'"), 4);
+  EXPECT_EQ(nvlinks_between("", ""), 1);
 }
 
 }  // namespace

@@ -180,13 +180,16 @@ class Snapshot : public ::testing::Test {
       fs::path(::testing::TempDir()) / ("hwloc_snapshot_" + std::to_string(::getpid()));
 };
 
-TEST(ThisMachine, HasProcessorsAlsoWhereSysfsIsMasked) {
-  in_child([] {
-    if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
-      GTEST_SKIP() << "no mount namespace to be had";
-    if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        ::mount("none", "/sys", "tmpfs", 0, nullptr) != 0)
-      GTEST_SKIP() << "/sys cannot be masked";
+// Covers a folder of sysfs by an empty one, for this process; false: that is not allowed here.
+bool masked(const char* folder) {
+  if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("none", folder, "tmpfs", 0, nullptr) == 0;
+}
+
+void expect_processors_where_masked(const char* folder) {
+  in_child([folder] {
+    if (!masked(folder)) GTEST_SKIP() << folder << " cannot be masked";
     ::testing::internal::CaptureStderr();
     const auto machine = discover();
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
@@ -195,6 +198,13 @@ TEST(ThisMachine, HasProcessorsAlsoWhereSysfsIsMasked) {
     ASSERT_THAT(machine.value().cpus, SizeIs(1));
     EXPECT_FALSE(machine.value().cpus[0].affinity.value->empty());
   });
+}
+
+TEST(ThisMachine, HasProcessorsAlsoWhereSysfsIsMasked) { expect_processors_where_masked("/sys"); }
+
+TEST(ThisMachine, HasProcessorsAlsoWhereOnlyItsNumaNodesAreMasked) {
+  if (!fs::exists("/sys/devices/system/node")) GTEST_SKIP() << "there is none to be masked";
+  expect_processors_where_masked("/sys/devices/system/node");
 }
 
 TEST_F(Snapshot, OfflineProcessorsAreNotThere) {

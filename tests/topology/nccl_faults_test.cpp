@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "topology/graph_of.h"
+#include "topology/nccl_form.h"
 #include "topology/nccl_xml.h"
 #include "topology/support/files.h"
 
@@ -10,6 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::on_one_cpu;
+using testing::parse_error;
 using testing::parsed;
 using testing::warnings_of;
 using testing::warnings_with;
@@ -41,7 +44,7 @@ TEST(NcclFaults, WhatCannotBeANumaIdIsAnUnknownNode) {
     ASSERT_EQ(m.cpus.size(), 1U) << cpu;
     EXPECT_LT(m.cpus[0].numa.or_else(-1), 0) << cpu;
     EXPECT_EQ(warnings_with(m, "unknown node"), 1) << cpu;
-    EXPECT_EQ(difference(m, parsed(write_nccl_xml(m))), "") << cpu;
+    EXPECT_EQ(difference(in_nccl_form(m), parsed(write_nccl_xml(m))), "") << cpu;
   }
   EXPECT_EQ(*parsed("<system version='1'><cpu numaid='255'/></system>").cpus[0].numa.value, 255);
 }
@@ -101,7 +104,7 @@ TEST(NcclFaults, EqualBusIdsOnDifferentHostsAreNoOddity) {
   const std::string cpu = "<pci busid='0000:01:00.0' class='0x030200'/>";
   const Machine m = parsed("<system version='1'><cpu numaid='0' affinity='f' host_hash='0xa'>" +
                            cpu + "</cpu><cpu numaid='0' affinity='f' host_hash='0xb'>" + cpu +
-                           "</cpu><cpu numaid='1' affinity='f' host_hash='0xa'/></system>");
+                           "</cpu><cpu numaid='1' affinity='f0' host_hash='0xa'/></system>");
   EXPECT_EQ(m.hosts.size(), 2U);
   EXPECT_EQ(m.cpus[2].host, 0);
   EXPECT_EQ(warnings_of(m), "");
@@ -234,7 +237,7 @@ TEST(NcclFaults, ElementsWithoutTheirParentGetOne) {
   EXPECT_EQ(warnings_with(m, "outside of any cpu"), 3) << warnings_of(m);
   EXPECT_EQ(warnings_with(m, "outside of any pci"), 2);
   EXPECT_EQ(warnings_with(m, "outside of any nic"), 1);
-  EXPECT_EQ(difference(m, parsed(write_nccl_xml(m))), "");
+  EXPECT_EQ(difference(in_nccl_form(m), parsed(write_nccl_xml(m))), "");
 }
 
 TEST(NcclFaults, ElementsThatFitNowhereAreLeftOut) {
@@ -275,6 +278,24 @@ TEST(NcclFaults, MasksMayHaveShortWordsAndNodesMayDifferInSize) {
       "<cpu numaid='1' affinity='0000ffff'/>\n<cpu numaid='2' affinity='ffff0000'/></system>");
   EXPECT_EQ(m.cpus[0].affinity.value->ranges(), "32-43");
   EXPECT_EQ(warnings_of(m), "1: cpu numaid=0: 12 CPUs, other nodes have 16: taken as it is\n");
+}
+
+TEST(NcclFaults, NodesWithTheSameProcessorsOrTheSameIdAreNamed) {
+  const Machine m = parsed(
+      "<system version='1'><cpu numaid='0' affinity='f'/>\n<cpu numaid='1' affinity='000f'/>\n"
+      "<cpu numaid='2' affinity='f0'/>\n<cpu numaid='2' affinity='f0'/></system>");
+  EXPECT_EQ(warnings_of(m),
+            "2: cpu numaid=1: the same affinity as numaid=0 of line 1: kept apart\n"
+            "4: cpu numaid=2: the same id as in line 3: taken as one node\n");
+  EXPECT_EQ(graph_of(m).of_kind(NodeKind::kCpu).size(), 3U);
+}
+
+TEST(NcclFaults, ARankThatNoJobHasIsAnErrorWithItsLine) {
+  const std::string pci = "<pci busid='01:00.0' class='0x030200'>\n<gpu dev='0' rank='{}'/></pci>";
+  EXPECT_EQ(parse_error(on_one_cpu(fmt::format(fmt::runtime(pci), 1'000'000'000))),
+            "test.xml:4: element \"gpu\", attribute \"rank\": 1000000000 is more than any job has, "
+            "1048575 at most");
+  EXPECT_EQ(parse_error(on_one_cpu(fmt::format(fmt::runtime(pci), 4095))), "ok");
 }
 
 TEST(NcclFaults, AMaskThatCannotBeReadIsUnreadable) {

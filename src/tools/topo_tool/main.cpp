@@ -62,8 +62,12 @@ Status write_files(const Options& options, const topology::Described& described,
   return options.svg.empty() ? Status() : tools::draw_svg(dot, options.svg);
 }
 
-// Every output is a file of its own.
+// Every output is a file of its own, and the formats of machines have one host.
 Status check_outputs(const Options& options) {
+  if (options.hosts > 1 && !(options.nccl.empty() && options.hwloc.empty()))
+    return Status::error(Code::kInvalidArgument,
+                         "{} writes one host, and --hosts {} makes several of it: leave one out",
+                         options.nccl.empty() ? "--write-hwloc" : "--write-nccl", options.hosts);
   const std::pair<const char*, const std::string&> outputs[] = {{"--svg", options.svg},
                                                                 {"--dot", options.dot},
                                                                 {"--write-nccl", options.nccl},
@@ -133,8 +137,9 @@ int main(int argc, char** argv) {
   app.add_flag("--no-cores", options.no_cores, "NUMA nodes only, no cores and caches");
   app.add_option("--svg", options.svg, "draw it (needs Graphviz's dot)");
   app.add_option("--dot", options.dot, "write Graphviz's text instead");
-  app.add_option("--write-nccl", options.nccl, "write it as NCCL topology XML; - for the terminal");
-  app.add_option("--write-hwloc", options.hwloc, "write it as hwloc XML");
+  app.add_option("--write-nccl", options.nccl,
+                 "write it as NCCL topology XML; - for the terminal; of one host");
+  app.add_option("--write-hwloc", options.hwloc, "write it as hwloc XML; of one host");
   app.add_option("--write-graph", options.graphs, "write rings and trees as an NCCL graph file");
   app.add_option("--graph", options.read_graphs, "show these rings instead of searching");
   app.add_flag("--quiet", options.quiet, "print nothing but warnings");
