@@ -53,6 +53,40 @@ std::vector<std::vector<int>> ways_between(Paths& paths, int from, int to, size_
   return ways;
 }
 
+namespace {
+
+int link_between(const Graph& graph, int from, int to) {
+  for (const int link : graph.out[from]) {
+    if (graph.links[link].to == to) return link;
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::vector<int> way_in(Paths& paths, int port, int head) {
+  std::vector<int> links{link_between(paths.graph(), paths.fabric(), port)};
+  const Path inner = paths.between(port, head);
+  links.insert(links.end(), inner.links.begin(), inner.links.end());
+  return links;
+}
+
+WayOut way_out(Paths& paths, int tail, int head, int port) {
+  Path path = paths.between(tail, port);
+  WayOut way;
+  if (head != tail) {
+    const Path first = paths.between(tail, head), second = paths.between(head, port);
+    if (first.type <= LinkKind::kXgmi && first.found && second.type < path.type) {
+      path = first;
+      path.links.insert(path.links.end(), second.links.begin(), second.links.end());
+      way.by_head = true;
+    }
+  }
+  way.links = std::move(path.links);
+  way.links.push_back(link_between(paths.graph(), port, paths.fabric()));
+  return way;
+}
+
 const ChainSearch::Ways& ChainSearch::ways(int from, int to) {
   const auto [at, fresh] = ways_.try_emplace({from, to});
   if (fresh) {
@@ -78,29 +112,11 @@ void ChainSearch::give_back(const std::vector<int>& links) {
   for (const int link : links) left_[link] += speed_;
 }
 
-namespace {
-
-int link_between(const Graph& graph, int from, int to) {
-  for (const int link : graph.out[from]) {
-    if (graph.links[link].to == to) return link;
-  }
-  return -1;
-}
-
-}  // namespace
-
 // From the fabric to the head, by the rail's port.
 bool ChainSearch::enter(const Group::Rail& rail, Chain& chain) {
   const int head = nodes_[group_.ranks[chain.order.front()]];
-  std::vector<int> links;
-  if (rail.port < 0) {
-    links = paths_.between(paths_.fabric(), head).links;
-  } else {
-    links.push_back(link_between(graph_, paths_.fabric(), rail.port));
-    const Path inner = paths_.between(rail.port, head);
-    links.insert(links.end(), inner.links.begin(), inner.links.end());
-  }
-  return take({links}, chain.in);
+  if (rail.port < 0) return take({paths_.between(paths_.fabric(), head).links}, chain.in);
+  return take({way_in(paths_, rail.port, head)}, chain.in);
 }
 
 // From the last rank to the fabric; through the head's GPU if the card is near only to that.
@@ -108,17 +124,9 @@ bool ChainSearch::leave(const Group::Rail& rail, Chain& chain) {
   const int head = nodes_[group_.ranks[chain.order.front()]];
   const int tail = nodes_[group_.ranks[chain.order.back()]];
   if (rail.port < 0) return take({paths_.between(tail, paths_.fabric()).links}, chain.out);
-  Path path = paths_.between(tail, rail.port);
-  if (head != tail) {
-    const Path first = paths_.between(tail, head), second = paths_.between(head, rail.port);
-    if (first.type <= LinkKind::kXgmi && first.found && second.type < path.type) {
-      path = first;
-      path.links.insert(path.links.end(), second.links.begin(), second.links.end());
-      chain.relay = group_.ranks[chain.order.front()];
-    }
-  }
-  path.links.push_back(link_between(graph_, rail.port, paths_.fabric()));
-  return take({path.links}, chain.out);
+  const WayOut way = way_out(paths_, tail, head, rail.port);
+  if (way.by_head) chain.relay = group_.ranks[chain.order.front()];
+  return take({way.links}, chain.out);
 }
 
 void ChainSearch::undo(const Chain& chain) {

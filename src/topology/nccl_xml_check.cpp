@@ -160,22 +160,21 @@ void check_twins(const Machine& machine, Warnings& warnings) {
   std::map<std::pair<int, std::string>, const Cpu*> known;  // host, mask
   std::map<std::pair<int, int64_t>, const Cpu*> by_id;
   for (const Cpu& cpu : machine.cpus) {
-    if (cpu.numa.or_else(-1) >= 0) {
-      const auto [first, fresh] = by_id.try_emplace({cpu.host, *cpu.numa.value}, &cpu);
-      if (!fresh) {
-        warnings.add(cpu.origin.line,
-                     fmt::format("cpu numaid={}: the same id as in line {}: taken as one node",
-                                 *cpu.numa.value, first->second->origin.line));
-        continue;
-      }
+    if (cpu.numa.or_else(-1) < 0) continue;
+    const auto [same_id, new_id] = by_id.try_emplace({cpu.host, *cpu.numa.value}, &cpu);
+    if (!new_id) {
+      warnings.add(cpu.origin.line,
+                   fmt::format("cpu numaid={}: the same id as in line {}: taken as one node",
+                               *cpu.numa.value, same_id->second->origin.line));
+      continue;
     }
     if (!cpu.affinity.given() || cpu.affinity.value->empty()) continue;
     const auto [first, fresh] = known.try_emplace({cpu.host, cpu.affinity.value->mask()}, &cpu);
     if (fresh) continue;
-    warnings.add(cpu.origin.line,
-                 fmt::format("cpu numaid={}: the same affinity as numaid={} of line {}: kept apart",
-                             cpu.numa.or_else(-1), first->second->numa.or_else(-1),
-                             first->second->origin.line));
+    warnings.add(
+        cpu.origin.line,
+        fmt::format("cpu numaid={}: the same affinity as numaid={} of line {}: kept apart",
+                    *cpu.numa.value, *first->second->numa.value, first->second->origin.line));
   }
 }
 

@@ -21,6 +21,15 @@ struct Group {
   std::vector<Rail> rails;
 };
 
+// From the fabric by a port to the rank where a ring enters a host, the head; and from the rank where
+// it leaves the host by a port to the fabric, over the head's GPU where the card is near only to that.
+struct WayOut {
+  std::vector<int> links;
+  bool by_head = false;
+};
+std::vector<int> way_in(Paths& paths, int port, int head);
+WayOut way_out(Paths& paths, int tail, int head, int port);
+
 // rails.cpp: cards to ranks and the rails that follow.
 void assign_nics(Paths& paths, Layout& layout, std::vector<Group>& groups, bool several_groups);
 

@@ -67,6 +67,24 @@ GraphChannel channel_of(const Graph& graph, const Layout& layout, const std::vec
   return channel;
 }
 
+// The ports by which a ring enters host 0 and leaves it; none: it stays there.
+std::vector<uint64_t> nets_of(const Graph& graph, const Layout& layout, const Ring& ring) {
+  const auto host_of = [&](int rank) { return graph.nodes[layout.nodes[rank]].host; };
+  std::vector<uint64_t> in, out;
+  for (const Hop& hop : ring.hops) {
+    if (host_of(hop.from) == host_of(hop.to)) continue;
+    for (const int link : hop.links) {
+      for (const int end : {graph.links[link].from, graph.links[link].to}) {
+        const Node& node = graph.nodes[end];
+        if (node.kind != NodeKind::kPort || node.host != 0) continue;
+        (host_of(hop.to) == 0 ? in : out).assign(1, static_cast<uint64_t>(node.index));
+      }
+    }
+  }
+  in.insert(in.end(), out.begin(), out.end());
+  return in.size() == 2 ? in : std::vector<uint64_t>();
+}
+
 // From the deepest rank of host 0 up to the tree's entry.
 std::vector<int> chain_of(const Graph& graph, const Layout& layout, const Tree& tree) {
   std::vector<std::pair<int, int>> by_depth;
@@ -92,6 +110,7 @@ SearchedGraphs searched_graphs(const Graph& graph, const Layout& layout) {
   rings.same_channels = true;
   for (const Ring& ring : layout.rings) {
     rings.channels.push_back(channel_of(graph, layout, on_first_host(graph, layout, ring.order)));
+    rings.channels.back().nets = nets_of(graph, layout, ring);
     rings.speed_intra = rings.speed_inter = ring.bandwidth;
   }
   if (!layout.rings.empty()) {
@@ -118,6 +137,31 @@ SearchedGraphs searched_graphs(const Graph& graph, const Layout& layout) {
 
 namespace {
 
+// The hops between hosts, by the ports that the channel names; without links where it names none.
+void leave_by_ports(Paths& paths, std::span<const int> rank_nodes, const GraphChannel& channel,
+                    Ring& ring) {
+  const Graph& graph = paths.graph();
+  if (channel.nets.size() != 2 || paths.fabric() < 0) return;
+  const auto port_of = [&](int host, uint64_t index) {
+    const std::vector<int> ports = graph.of_kind(NodeKind::kPort, host);
+    return index < ports.size() ? ports[index] : -1;
+  };
+  for (size_t tail = channel.gpus.size() - 1; tail < ring.hops.size();
+       tail += channel.gpus.size()) {
+    Hop& hop = ring.hops[tail];
+    const int head = ring.order[tail + 1 - channel.gpus.size()];
+    const int from = rank_nodes[hop.from], to = rank_nodes[hop.to];
+    const int out = port_of(graph.nodes[from].host, channel.nets[1]),
+              in = port_of(graph.nodes[to].host, channel.nets[0]);
+    if (graph.nodes[from].host == graph.nodes[to].host || out < 0 || in < 0) continue;
+    const WayOut way = way_out(paths, from, rank_nodes[head], out);
+    const std::vector<int> enter = way_in(paths, in, to);
+    hop.links = way.links;
+    hop.links.insert(hop.links.end(), enter.begin(), enter.end());
+    if (way.by_head) hop.relay = head;
+  }
+}
+
 // A file has orders and not the links that each hop takes. Every hop gets that of its ways which is
 // least loaded by the others; since the last hops decide what was best for the first, all of them
 // choose again a few times.
@@ -132,11 +176,16 @@ void route(Paths& paths, std::span<const int> rank_nodes, std::vector<Ring>& rin
       most = std::max(most, (uses[link] + 1) / graph.links[link].bandwidth);
     return most;
   };
+  for (const Ring& ring : rings)
+    for (const Hop& hop : ring.hops)
+      for (const int link : hop.links) ++uses[link];
   std::map<std::pair<int, int>, std::vector<std::vector<int>>> known;
   for (int round = 0; round < kRounds; ++round) {
     for (Ring& ring : rings) {
       for (Hop& hop : ring.hops) {
         const int from = rank_nodes[hop.from], to = rank_nodes[hop.to];
+        const bool apart = graph.nodes[from].host != graph.nodes[to].host;
+        if (apart && !hop.links.empty()) continue;
         const auto [ways, fresh] = known.try_emplace({from, to});
         if (fresh) ways->second = ways_between(paths, from, to, ranks_of_host);
         for (const int link : hop.links) --uses[link];
@@ -236,6 +285,8 @@ Result<Layout> layout_of(const Graph& graph, std::span<const int> rank_nodes,
     layout.rings.push_back(std::move(ring));
   }
   Paths paths(graph);
+  for (size_t c = 0; c < layout.rings.size(); ++c)
+    leave_by_ports(paths, rank_nodes, rings->channels[c], layout.rings[c]);
   route(paths, rank_nodes, layout.rings);
   std::vector<std::vector<Hop>> channels;
   for (const Ring& ring : layout.rings) channels.push_back(ring.hops);

@@ -35,7 +35,7 @@ Result<std::vector<int>> ranks_of(const GraphChannel& channel, std::span<const S
 
 SearchedGraphs searched_graphs(const Graph& graph, const Layout& layout);
 
-// Rings as the file has them, over the ways that load the links least; trees, cards and ports as a
+// Rings as the file has them, by its ports and over the ways that load the links least; trees, cards and ports as a
 // search of `graph` finds them. Errors: those of ranks_of().
 Result<Layout> layout_of(const Graph& graph, std::span<const int> rank_nodes,
                          const SearchedGraphs& graphs, const std::string& source);
