@@ -32,6 +32,19 @@ class SetsOf {
     static const std::vector<int> kNone;
     return processor < static_cast<int>(sets_.size()) ? sets_[processor] : kNone;
   }
+  // The one with most processors in common; the first one if none has any.
+  int nearest(const CpuSet& set) const {
+    std::map<int, int> common;
+    for (const int processor : set.list())
+      for (const int number : (*this)[processor]) ++common[number];
+    int best = 0, most = 0;
+    for (const auto& [number, n] : common) {
+      if (n <= most) continue;
+      most = n;
+      best = number;
+    }
+    return best;
+  }
 
  private:
   std::vector<std::vector<int>> sets_;
@@ -70,19 +83,7 @@ void GraphBuilder::add_cores(int host) {
     const auto known = affinity_.find(cpus_[host][i]);
     if (known != affinity_.end()) cpu_of.add(known->second, static_cast<int>(i));
   }
-  // The NUMA node with most processors in common; the first one if none has any.
-  const auto cpu_near = [&](const CpuSet& set) {
-    std::map<int, int> common;
-    for (const int processor : set.list())
-      for (const int cpu : cpu_of[processor]) ++common[cpu];
-    int best = 0, most = 0;
-    for (const auto& [cpu, n] : common) {
-      if (n <= most) continue;
-      most = n;
-      best = cpu;
-    }
-    return cpus_[host][best];
-  };
+  const auto cpu_near = [&](const CpuSet& set) { return cpus_[host][cpu_of.nearest(set)]; };
   // Larger ones first; the last that contains a set is the smallest
   std::vector<int> nodes;
   const auto parent_of = [&](const CpuSet& set) {
