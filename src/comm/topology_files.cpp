@@ -47,9 +47,11 @@ std::vector<int> places_of_file(const topology::Graph& graph, int ranks) {
 Status check_dumps(const Config& config) {
   if (config.topology_dump.empty() || config.graph_dump.empty()) return {};
   std::error_code error;
-  const auto topology = std::filesystem::weakly_canonical(config.topology_dump, error),
-             graph = std::filesystem::weakly_canonical(config.graph_dump, error);
-  if (error || topology != graph || !(is_regular_file(graph, error) || !exists(graph, error)))
+  const auto place_of = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  const auto topology = place_of(config.topology_dump), graph = place_of(config.graph_dump);
+  if (error || topology != graph || (exists(graph, error) && !is_regular_file(graph, error)))
     return {};
   return Status::error(Code::kInvalidUsage,
                        "NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE name the same file, {}: one "

@@ -41,8 +41,10 @@ void GraphBuilder::add_cards() {
     return fmt::format("{} {} {}", host_of_pci(pci), here.parent, slot);
   };
   std::vector<std::vector<int>> nets_of(machine_.nics.size());
-  for (size_t j = 0; j < machine_.nets.size(); ++j)
-    nets_of[machine_.nets[j].nic].push_back(static_cast<int>(j));
+  for (size_t j = 0; j < machine_.nets.size(); ++j) {
+    const int nic = machine_.nets[j].nic;
+    if (nic >= 0) nets_of[nic].push_back(static_cast<int>(j));
+  }
   for (size_t i = 0; i < machine_.nics.size(); ++i) {
     const Nic& nic = machine_.nics[i];
     const int host =

@@ -108,7 +108,7 @@ int GraphBuilder::target_of(const PeerLink& link, int from, int host) {
   const bool to_cpu =
       link.kind == PeerLinkKind::kC2c ||
       (link.kind == PeerLinkKind::kNvlink && link.target_class.or_else(0) == kCpuBridgeClass);
-  if (to_cpu && !(link.kind == PeerLinkKind::kC2c && link.target_id.given())) {
+  if (to_cpu && (link.kind != PeerLinkKind::kC2c || !link.target_id.given())) {
     const int cpu = pci < 0 ? -1 : root_cpu(pci);
     const int node = cpu < 0 ? -1 : cpu_node_[cpu];
     return node >= 0 ? node : cpus_[host].front();
