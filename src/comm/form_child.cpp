@@ -1,4 +1,5 @@
 // Communicators made from communicators: split and shrink.
+#include <fmt/format.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -51,6 +52,13 @@ Member child_member(const Member& in_parent, const ChildHello& hello) {
   return member;
 }
 
+// Whoever reads the text knows the ranks by their numbers here.
+Status in_terms_of_parent(const Status& status, const std::vector<int>& members) {
+  return Status(status.code(), fmt::format("{} (in the new communicator, whose ranks from 0 on are "
+                                           "ranks {} of this one)",
+                                           status.message(), fmt::join(members, ", ")));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Core>> form_child(Core& parent, SetupExchange& exchange,
@@ -91,7 +99,10 @@ Result<std::unique_ptr<Core>> form_child(Core& parent, SetupExchange& exchange,
     const auto inside = parent.enter();
     parent.progress();
   };
-  return form(std::move(membership), rank, options, parent.tuning, deadline);
+  Result<std::unique_ptr<Core>> child =
+      form(std::move(membership), rank, options, parent.tuning, deadline);
+  if (!child.ok()) return in_terms_of_parent(child.status(), members);
+  return child;
 }
 
 }  // namespace tessera

@@ -140,6 +140,14 @@ std::byte* Ports::locate(int peer, uint64_t at, size_t bytes) {
   return (at >= view().arena_offset(rank_) ? segment_ : mirror_) + at;
 }
 
+// Peers put into user memory only after this rank has named it: what comes while it names none was on
+// its way when the call ended here.
+bool Ports::is_over(int peer, uint64_t at) const {
+  if (!elsewhere(peer) || at < kUserMemory) return false;
+  const UserMemory& memory = at >= kPairMemory ? pairs_[static_cast<size_t>(peer)] : collective_;
+  return memory.base == nullptr;
+}
+
 bool Ports::signalled(int peer, const PortSignal& signal) {
   if (elsewhere(peer) && signal.position == 0) {
     adopt_error();

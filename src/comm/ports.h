@@ -101,6 +101,7 @@ class Ports final : public Landing {
 
   // Landing
   std::byte* locate(int peer, uint64_t position, size_t bytes) override;
+  bool is_over(int peer, uint64_t position) const override;
   bool signalled(int peer, const PortSignal& signal) override;
   void closed(int peer, const Status& why) override;
 

@@ -50,6 +50,9 @@ class Landing {
   // Where bytes [position, position + bytes) from `peer` are to be stored; null: the peer may not
   // write there, and its connection ends.
   virtual std::byte* locate(int peer, uint64_t position, size_t bytes) = 0;
+  // Whether bytes from `peer` for that position, which locate() refuses, are of a call that has ended
+  // here with an error: they are taken in and dropped.
+  virtual bool is_over(int /*peer*/, uint64_t /*position*/) const { return false; }
   // All bytes posted before are stored. False: refused, as above.
   virtual bool signalled(int peer, const PortSignal& signal) = 0;
   // The connection to `peer` has ended and nothing more comes; called once. What came before it has
@@ -78,8 +81,8 @@ class PortEngine {
   // Sends and takes in as much as goes without waiting. True if a put or signal was handed to the
   // landing, or posted bytes left.
   virtual bool progress() = 0;
-  // Places in user memory that the landing named are no longer valid: what is still to come for them
-  // is dropped.
+  // A call has ended with an error: user memory is the user's again. What is still to come for places
+  // that the landing named is dropped; what was put from there and has not left is copied.
   virtual void retract() = 0;
   // A call has ended well: its user memory is the user's again, and nothing is to come for it.
   virtual void end_call() {}

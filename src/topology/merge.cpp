@@ -5,17 +5,13 @@
 #include <map>
 #include <set>
 
+#include "topology/at.h"
 #include "topology/machine_fields.h"
 #include "topology/merge_identity.h"
 #include "topology/show.h"
 
 namespace tessera::topology {
 namespace {
-
-template <class T>
-auto& at(T& list, int index) {
-  return list[static_cast<size_t>(index)];
-}
 
 // Adds one description's fields to what others gave. Each rule is commutative and associative, so
 // that the order of descriptions does not matter.

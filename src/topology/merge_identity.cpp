@@ -8,13 +8,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "topology/at.h"
+
 namespace tessera::topology {
 namespace {
-
-template <class T>
-auto& at(T& list, int index) {
-  return list[static_cast<size_t>(index)];
-}
 
 std::string id_key(const Stated<BusId>& id) {
   return id.given() ? to_string(*id.value) : "~" + id.unreadable.value_or("");

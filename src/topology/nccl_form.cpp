@@ -6,15 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "topology/at.h"
 #include "topology/nccl_xml_check.h"
 
 namespace tessera::topology {
 namespace {
-
-template <class T>
-auto& at(T& list, int index) {
-  return list[static_cast<size_t>(index)];
-}
 
 // Bus ids that no device of the machine has.
 class FreeIds {

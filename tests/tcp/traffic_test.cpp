@@ -9,6 +9,7 @@
 
 #include "base/deadline.h"
 #include "tcp/support/job.h"
+#include "transports/tcp/zero_copy.h"
 
 namespace tessera::tcp {
 namespace {
@@ -91,6 +92,51 @@ TEST_P(Traffic, BytesMayLieInTheirShadowAlready) {
   job.port(0, 1).signal(add(1));
   job.run_until([&] { return !job.landing(1).signals().empty() && job.engines[0]->flushed(); });
   EXPECT_TRUE(same(job.landing(1).memory(), data));
+}
+
+TEST_P(Traffic, UserMemoryIsTheUsersAgainAfterACallThatFailed) {
+  constexpr size_t kBytes = 16 << 20;
+  std::mt19937_64 random(4);
+  Job job(2, config(), kBytes);
+  const Bytes original = random_bytes(kBytes, random);
+  for (const size_t piece : {ZeroCopy::kFrom - 1, kBytes}) {  // copied by the kernel; perhaps not
+    Bytes data = original;
+    const size_t seen = job.landing(1).signals().size();
+    std::fill(job.landing(1).memory().begin(), job.landing(1).memory().end(), std::byte{0});
+    for (size_t at = 0; at < kBytes; at += piece) {
+      job.port(0, 1).put(kUserMemory + at, data.data() + at, data.data() + at,
+                         std::min(piece, kBytes - at));
+    }
+    job.port(0, 1).signal(add(1));
+    job.engines[0]->progress();
+    std::thread receiver([&] {
+      const Deadline deadline = Deadline::after(std::chrono::seconds(20));
+      while (job.landing(1).signals().size() == seen && !deadline.passed())
+        job.engines[1]->progress();
+    });
+    job.engines[0]->retract();
+    std::fill(data.begin(), data.end(), std::byte{0});
+    job.engines[0]->retract();  // once more changes nothing
+    const Deadline deadline = Deadline::after(std::chrono::seconds(20));
+    while (!job.engines[0]->flushed() && !deadline.passed()) job.engines[0]->progress();
+    receiver.join();
+    ASSERT_GT(job.landing(1).signals().size(), seen);
+    EXPECT_TRUE(same(job.landing(1).memory(), original)) << piece;
+  }
+}
+
+TEST_P(Traffic, WhatComesForACallThatIsOverIsDroppedAndTheConnectionStays) {
+  Job job(2, config(), 4 << 20);
+  Bytes data(3 << 20, std::byte{7}), shadow(8);
+  job.landing(1).end_call();
+  for (const size_t bytes : {size_t{100}, data.size()})
+    job.port(0, 1).put(kUserMemory, data.data(), data.data(), bytes);
+  job.port(0, 1).put(0, data.data(), shadow.data(), 8);
+  job.port(0, 1).signal(add(1));
+  job.run_until([&] { return !job.landing(1).signals().empty(); });
+  EXPECT_TRUE(job.landing(1).ends().empty());
+  EXPECT_EQ(job.landing(1).memory()[7], std::byte{7});
+  EXPECT_EQ(job.landing(1).memory()[8], std::byte{0});
 }
 
 // Each signal says how many bytes lie before it; a landing that looks at once must find them.

@@ -74,6 +74,9 @@ class Engine final : public PortEngine, private Landing {
   Engine(int rank, int ranks, const Config& config, Landing& landing);
 
   std::byte* locate(int peer, uint64_t position, size_t bytes) override;
+  bool is_over(int peer, uint64_t position) const override {
+    return landing_.is_over(peer, position);
+  }
   bool signalled(int peer, const PortSignal& signal) override;
   void closed(int peer, const Status& why) override;
 

@@ -72,8 +72,9 @@ bool IbPort::take_frame(const Frame& frame, const std::byte* bytes) {
   switch (frame.kind) {
     case FrameKind::kPut: {
       std::byte* place = landing_.locate(peer_, frame.position, frame.bytes);
-      if (place != nullptr) std::memcpy(place, bytes, frame.bytes);
-      return place != nullptr;
+      if (place == nullptr) return landing_.is_over(peer_, frame.position);
+      std::memcpy(place, bytes, frame.bytes);
+      return true;
     }
     case FrameKind::kSignal:
       return landing_.signalled(peer_, {frame.position, frame.value, frame.fingerprint,
@@ -104,9 +105,12 @@ bool IbPort::answer(const Frame& ask) {
   GrantKeys keys;
   keys.question = ask.fingerprint;
   std::byte* at = landing_.locate(peer_, ask.position, ask.value);
-  if (at == nullptr) return false;
+  // Without a key what comes for a call that is over travels in messages, and is dropped.
+  if (at == nullptr && !landing_.is_over(peer_, ask.position)) return false;
   Registration* registration =
-      registrations_.acquire(at, ask.value, user ? Life::kCall : Life::kCommunicator);
+      at == nullptr
+          ? nullptr
+          : registrations_.acquire(at, ask.value, user ? Life::kCall : Life::kCommunicator);
   if (registration != nullptr) {
     frame.value = reinterpret_cast<uint64_t>(at);
     frame.fingerprint = ask.value;

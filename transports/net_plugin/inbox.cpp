@@ -77,8 +77,9 @@ bool Inbox::accept(const FrameHeader& header, const std::byte* data) {
       return greeted_;
     case FrameKind::kPut: {
       std::byte* to = landing_.locate(peer_, header.position, header.bytes);
-      if (to != nullptr) std::memcpy(to, data, header.bytes);
-      return to != nullptr;
+      if (to == nullptr) return landing_.is_over(peer_, header.position);
+      std::memcpy(to, data, header.bytes);
+      return true;
     }
     case FrameKind::kSignal:
       return landing_.signalled(peer_, {header.position, header.value, header.fingerprint,

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
+#include "base/deadline.h"
 #include "transports/tcp/farewell.h"
 
 namespace tessera::tcp {
@@ -166,6 +168,28 @@ void Engine::forget_dead() {
 
 void Engine::retract() {
   for (Link* link : alive_) link->reader.retract();
+  for (const auto& port : ports_) {
+    if (port != nullptr) port->retract();
+  }
+  await_pages();
+}
+
+// Pages that the kernel sends from are the user's again, who may write them: a peer that does not take
+// them soon is to get nothing rather than that.
+void Engine::await_pages() {
+  const Deadline deadline = Deadline::after(kPatienceWithPages);
+  for (Link* link : alive_) {
+    while (link->alive && link->zero_copy.pending() > 0) {
+      links_.settle(*link);
+      if (link->zero_copy.pending() == 0) break;
+      if (deadline.passed()) {
+        some_died_ = true;
+        link->port->lost(*link, "it did not take what a call that failed here had sent");
+      } else {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+  }
 }
 
 bool Engine::flushed() const {

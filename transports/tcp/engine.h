@@ -40,6 +40,7 @@ class Engine final : public PortEngine {
   static constexpr size_t kReadUnasked = 3;
   // One of so many calls that moved something looks at the clock.
   static constexpr uint32_t kLookWhenBusy = 32;
+  static constexpr std::chrono::milliseconds kPatienceWithPages{200};
 
   Engine() = default;
 
@@ -48,6 +49,7 @@ class Engine final : public PortEngine {
   bool serve_ready(bool read);
   void end_failed();
   bool acknowledge();
+  void await_pages();
   void look_around();
   void reunite(std::chrono::steady_clock::time_point now);
   void forget_dead();

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "device/port.h"
+
 namespace tessera::tcp {
 
 void SendQueue::push(const FrameHeader& header, const std::byte* data, bool stays) {
@@ -87,6 +89,20 @@ SendQueue::Outcome SendQueue::send(int fd, ZeroCopy& zero_copy, bool& moved) {
     if (static_cast<size_t>(n) < batch.bytes) return Outcome::kBlocked;
   }
   return Outcome::kEmpty;
+}
+
+void SendQueue::own_user_memory(OwnedBytes& owned) {
+  for (size_t i = 0; i < count_; ++i) {
+    Entry& entry = at(i);
+    owned.take_over(entry.header, entry.data);
+  }
+}
+
+void OwnedBytes::take_over(const FrameHeader& header, const std::byte*& data) {
+  if (header.kind != FrameKind::kPut || header.position < kUserMemory) return;
+  const auto [at, fresh] = copies_.try_emplace(header.number);
+  if (fresh) at->second.assign(data, data + header.bytes());
+  data = at->second.data();
 }
 
 void SendQueue::keep_last(std::byte* shadow) {

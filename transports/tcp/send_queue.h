@@ -7,12 +7,24 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "transports/tcp/frame.h"
 #include "transports/tcp/zero_copy.h"
 
 namespace tessera::tcp {
+
+// Copies of user memory that frames need longer than the user lets them.
+class OwnedBytes {
+ public:
+  // If the frame's bytes are of user memory: copies them, and `data` names the copy from then on.
+  void take_over(const FrameHeader& header, const std::byte*& data);
+
+ private:
+  std::map<uint32_t, std::vector<std::byte>> copies_;  // by the frame's number
+};
 
 class SendQueue {
  public:
@@ -30,6 +42,9 @@ class SendQueue {
   // If the last frame has not left in full: its bytes that have not are copied to `shadow`, and
   // leave from there.
   void keep_last(std::byte* shadow);
+
+  // What frames have of user memory is copied; they leave from there.
+  void own_user_memory(OwnedBytes& owned);
 
   bool empty() const { return count_ == 0; }
   size_t waiting_bytes() const { return waiting_bytes_; }

@@ -96,7 +96,8 @@ void TcpPort::post(Link& link, FrameHeader header, const std::byte* data, bool s
 FrameSink::Verdict TcpPort::place(const FrameHeader& header, std::byte*& place) {
   if (arrivals_.known(header)) return Verdict::kDiscard;
   place = landing_.locate(peer_, header.position, header.value);
-  return place != nullptr ? Verdict::kStore : Verdict::kRefuse;
+  if (place != nullptr) return Verdict::kStore;
+  return landing_.is_over(peer_, header.position) ? Verdict::kDiscard : Verdict::kRefuse;
 }
 
 bool TcpPort::arrived(const FrameHeader& header) {
@@ -192,6 +193,13 @@ void TcpPort::send_again(const Link& dead) {
     frame.link->queue.push(frame.header, frame.data, true);
     links_.list(*frame.link);
   }
+}
+
+// The same frames still have to leave: others may need them to end the call well.
+void TcpPort::retract() {
+  for (const auto& link : sockets_) link->queue.own_user_memory(owned_);
+  for (size_t i = kept_from_; i < kept_.size(); ++i)
+    owned_.take_over(kept_[i].header, kept_[i].data);
 }
 
 void TcpPort::refused(const Link& link, const FrameHeader& header) {

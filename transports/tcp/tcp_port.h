@@ -45,6 +45,8 @@ class TcpPort final : public Port, public FrameSink {
   // The peer shares a new socket in place of one of sockets(). The old one is dead, or the peer
   // holds it for dead; what was not acknowledged of it is sent again.
   void replace(Link& link, Fd fd, std::string route, std::chrono::milliseconds timeout);
+  // A call has ended with an error: frames keep copies of what they have of user memory.
+  void retract();
   // What the peer sent makes no sense: closes.
   void refused(const Link& link, const FrameHeader& header);
 
@@ -84,6 +86,7 @@ class TcpPort final : public Port, public FrameSink {
   uint64_t acknowledged_ = 0;  // what is complete there
   std::vector<Kept> kept_;     // from kept_from_ on: frames acknowledged_ + 1 to posted_
   size_t kept_from_ = 0;
+  OwnedBytes owned_;
   Link* first_ = nullptr;  // for small frames; null: closed
   size_t turn_ = 0;        // the socket that is looked at first for the next stripe
 };
