@@ -8,8 +8,6 @@
 namespace perf::fused {
 namespace {
 
-constexpr int kTrials = 10;  // of tessera/gemm.h
-
 void run_rank(Rank& rank, int number, const Setup& setup, const CellOptions& options,
               Rounds& rounds) {
   const auto product = [&] { rank.product(); };

@@ -12,6 +12,8 @@
 
 namespace perf::fused {
 
+inline constexpr int kTrials = 10;  // of tessera/gemm.h: it tries both ways first
+
 // What is timed. Unfused ways are stretches of one run: product, then reduce-scatter, ...
 enum Timing : size_t {
   kProduct,

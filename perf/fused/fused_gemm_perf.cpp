@@ -56,6 +56,26 @@ Columns; times in us, medians of the slowest rank
   model, advice    tsrFusedEstimate's time of the fused one, and whether it advises to fuse
   read, written    bytes of a rank's memory in a launch, counted in the plan)";
 
+void add_modes(CLI::App& app, Options& o) {
+  app.add_flag("--ablations", o.cell.ablations, "also without stagger, arrival, budget");
+  app.add_option("--repetitions", o.cell.repetitions, "of every measurement; medians are shown")
+      ->capture_default_str()
+      ->check(between(1, 1000));
+  app.add_option("--latency", o.cell.latency_us, "of emulated links, us")->capture_default_str();
+  app.add_flag("--operators", o.operators,
+               "only the products of tessera/gemm.h: fused, unfused, as the library decides");
+  app.add_option("--types", o.types, "of --operators: float, half, bfloat16")
+      ->delimiter(',')
+      ->default_str("float")
+      ->check(CLI::IsMember({"float", "half", "bfloat16"}).description(""));
+  app.add_option("--hosts", o.cell.hosts,
+                 "processes whose network namespaces ranks live in; needs --ratios 0")
+      ->delimiter(',')
+      ->default_str("none")
+      ->check(between(1, std::numeric_limits<int>::max()));
+  app.add_option("--json", o.json, "writes the table to this file, too");
+}
+
 Options parse(int argc, char** argv) {
   Options o;
   CLI::App app("Fused matrix products against unfused ones, over emulated links.");
@@ -84,23 +104,7 @@ Options parse(int argc, char** argv) {
   app.add_option("--chunks", o.chunks, "per rank; 0: the library chooses")
       ->capture_default_str()
       ->check(between(0, 64));
-  app.add_flag("--ablations", o.cell.ablations, "also without stagger, arrival, budget");
-  app.add_option("--repetitions", o.cell.repetitions, "of every measurement; medians are shown")
-      ->capture_default_str()
-      ->check(between(1, 1000));
-  app.add_option("--latency", o.cell.latency_us, "of emulated links, us")->capture_default_str();
-  app.add_flag("--operators", o.operators,
-               "only the products of tessera/gemm.h: fused, unfused, as the library decides");
-  app.add_option("--types", o.types, "of --operators: float, half, bfloat16")
-      ->delimiter(',')
-      ->default_str("float")
-      ->check(CLI::IsMember({"float", "half", "bfloat16"}).description(""));
-  app.add_option("--hosts", o.cell.hosts,
-                 "processes whose network namespaces ranks live in; needs --ratios 0")
-      ->delimiter(',')
-      ->default_str("none")
-      ->check(between(1, std::numeric_limits<int>::max()));
-  app.add_option("--json", o.json, "writes the table to this file, too");
+  add_modes(app, o);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -9,8 +9,6 @@
 namespace perf::fused {
 namespace {
 
-constexpr int kTrials = 10;  // of tessera/gemm.h: it tries both ways first
-
 struct Operator {
   const char* name;
   ncclResult_t (*run)(tsrGemm_t, const tsrGemmProblem_t*);
@@ -42,14 +40,14 @@ class Matrices {
         a_(ones(p.m * p.k, type)),
         b_(ones(p.k * p.n, type)),
         c_(ones(p.m * p.n, type)) {
-    check(tsrGemmCreate(comm, 1, &gemm_), tsrGemmGetLastError());
+    check_gemm(tsrGemmCreate(comm, 1, &gemm_));
   }
-  ~Matrices() { check(tsrGemmDestroy(gemm_), tsrGemmGetLastError()); }
+  ~Matrices() { check_gemm(tsrGemmDestroy(gemm_)); }
   Matrices(const Matrices&) = delete;
   Matrices& operator=(const Matrices&) = delete;
 
   void run(const Operator& op, Mode mode) {
-    check(tsrGemmSetFusing(gemm_, kFusing[mode]), tsrGemmGetLastError());
+    check_gemm(tsrGemmSetFusing(gemm_, kFusing[mode]));
     tsrGemmProblem_t problem = TSR_GEMM_PROBLEM_INITIALIZER;
     problem.type = type_;
     problem.m = p_.m;
@@ -58,11 +56,11 @@ class Matrices {
     problem.a = a_.data();
     problem.b = b_.data();
     problem.c = c_.data();
-    check(op.run(gemm_, &problem), tsrGemmGetLastError());
+    check_gemm(op.run(gemm_, &problem));
   }
   bool fused() const {
     int fused = 0;
-    check(tsrGemmFused(gemm_, &fused), tsrGemmGetLastError());
+    check_gemm(tsrGemmFused(gemm_, &fused));
     return fused != 0;
   }
 

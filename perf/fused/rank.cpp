@@ -11,8 +11,6 @@ constexpr int kDefaultShare = 50, kDefaultEvery = 16;
 constexpr int32_t kMostCols = 1024, kLeastRows = 64;
 constexpr int64_t kPieces = 4;
 
-void check(ncclResult_t result) { fused::check(result, ncclGetLastError(nullptr)); }
-
 }  // namespace
 
 Rank::Rank(ncclComm_t comm, const Setup& setup) : comm_(comm), setup_(setup), p_(setup.product) {
@@ -38,13 +36,13 @@ Rank::Rank(ncclComm_t comm, const Setup& setup) : comm_(comm), setup_(setup), p_
   if (setup.drive) check(tsrStreamCreate(&stream_));
   scatter_ = create(tsrFusedReduceScatter);
   sum_ = create(tsrFusedAllReduce);
-  if (setup.operators) fused::check(tsrGemmCreate(comm, 1, &gemm_), tsrGemmGetLastError());
+  if (setup.operators) check_gemm(tsrGemmCreate(comm, 1, &gemm_));
 }
 
 Rank::~Rank() {
   check(tsrFusedDestroy(scatter_));
   check(tsrFusedDestroy(sum_));
-  if (gemm_ != nullptr) fused::check(tsrGemmDestroy(gemm_), tsrGemmGetLastError());
+  if (gemm_ != nullptr) check_gemm(tsrGemmDestroy(gemm_));
   if (setup_.drive) check(tsrStreamDestroy(stream_));
 }
 
@@ -171,12 +169,12 @@ void Rank::library() {
   p.a = a_.data();
   p.b = b_.data();
   p.c = own_.data();
-  fused::check(tsrGemmReduceScatter(gemm_, &p), tsrGemmGetLastError());
+  check_gemm(tsrGemmReduceScatter(gemm_, &p));
 }
 
 bool Rank::library_fuses() const {
   int fused = 0;
-  if (gemm_ != nullptr) fused::check(tsrGemmFused(gemm_, &fused), tsrGemmGetLastError());
+  if (gemm_ != nullptr) check_gemm(tsrGemmFused(gemm_, &fused));
   return fused != 0;
 }
 

@@ -1,5 +1,7 @@
 #include "fused/rounds.h"
 
+#include <tessera/gemm.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,9 +16,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+[[noreturn]] void give_up(ncclResult_t result, const char* text) {
+  std::fprintf(stderr, "%s: %s\n", ncclGetErrorString(result), text);
+  std::exit(1);
+}
+
 ncclUniqueId unique_id() {
   ncclUniqueId id;
-  check(ncclGetUniqueId(&id), ncclGetLastError(nullptr));
+  check(ncclGetUniqueId(&id));
   return id;
 }
 
@@ -64,16 +71,18 @@ void with_communicators(int ranks, const std::vector<int>& hosts,
     enter_host(hosts, rank, ranks);
     if (rank == 0) first.set_value(unique_id());
     ncclComm_t comm = nullptr;
-    check(ncclCommInitRank(&comm, ranks, id.get(), rank), ncclGetLastError(nullptr));
+    check(ncclCommInitRank(&comm, ranks, id.get(), rank));
     body(comm, rank);
-    check(ncclCommDestroy(comm), ncclGetLastError(nullptr));
+    check(ncclCommDestroy(comm));
   });
 }
 
-void check(ncclResult_t result, const char* text) {
-  if (result == ncclSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", ncclGetErrorString(result), text);
-  std::exit(1);
+void check(ncclResult_t result) {
+  if (result != ncclSuccess) give_up(result, ncclGetLastError(nullptr));
+}
+
+void check_gemm(ncclResult_t result) {
+  if (result != ncclSuccess) give_up(result, tsrGemmGetLastError());
 }
 
 }  // namespace perf::fused

@@ -38,7 +38,8 @@ void in_threads(int ranks, const std::function<void(int)>& body);
 void with_communicators(int ranks, const std::vector<int>& hosts,
                         const std::function<void(ncclComm_t, int)>& body);
 
-// Ends the program with the text unless the result is ncclSuccess.
-void check(ncclResult_t result, const char* text);
+// Ends the program with the library's text unless the result is ncclSuccess.
+void check(ncclResult_t result);
+void check_gemm(ncclResult_t result);  // of tessera/gemm.h
 
 }  // namespace perf::fused

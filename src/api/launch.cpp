@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "api/batch.h"
@@ -113,12 +115,15 @@ Status run_alone(std::span<const Collected> items) {
   if (!lock.ok()) return lock.status();
   CommState& state = *lock.value();
   if (Status status = check_usable(state, "ncclGroupEnd"); !status.ok()) return status;
-  thread_local std::vector<Work> works;
+  thread_local std::vector<Work> spare;
+  std::vector<Work> works = std::exchange(spare, {});  // a plugin may call groups of its own
   works.clear();
   for (const Collected& item : items) works.push_back({state.comm.get(), item.call});
-  if (!state.ordered) return execute(works);
-  const Turn turn(&state.turns);
-  return execute(works);
+  std::optional<Turn> turn;
+  if (state.ordered) turn.emplace(&state.turns);
+  Status status = execute(works);
+  spare.swap(works);
+  return status;
 }
 
 }  // namespace

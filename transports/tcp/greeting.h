@@ -21,7 +21,7 @@ using Nonce = std::array<uint8_t, 16>;
 using Secret = std::array<uint8_t, 16>;
 
 inline constexpr uint64_t kMagic = 0x3170637472737374;  // also tells byte orders apart
-inline constexpr uint32_t kWireVersion = 1;
+inline constexpr uint32_t kWireVersion = 2;
 inline constexpr uint32_t kMaxSeats = 64 + 8;  // sockets of a peer, at least one per endpoint
 
 struct Hello {
