@@ -36,6 +36,11 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   Result<std::shared_ptr<const Profile>> profile = find_profile(options.config);
   if (!profile.ok()) return profile.status();
   joining.config.profile_digest = digest(profile.value().get());
+  if (rank == 0) {
+    log::info(rank, "choices by {}",
+              profile.value() == nullptr ? std::string("rules: there is no profile of this machine")
+                                         : "the profile of " + profile.value()->about);
+  }
   Result<std::shared_ptr<const TunerLibrary>> plugin =
       TunerLibrary::load(options.config.tuner_plugin);
   if (!plugin.ok()) return plugin.status();

@@ -35,6 +35,18 @@ Status cannot_write(const std::string& path) {
   return Status::error(Code::kSystem, "{}: cannot be written: {}", path, std::strerror(errno));
 }
 
+// The exit status of a Graphviz program that reads `dot` and writes SVG.
+Result<int> pipe_to(const char* engine, const std::string& dot, const std::string& path) {
+  std::string quoted;
+  for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  const std::string command = fmt::format("{} -Tsvg -o '{}' 2>/dev/null", engine, quoted);
+  std::FILE* pipe = popen(command.c_str(), "w");
+  if (pipe == nullptr) return Status::error(Code::kSystem, "{}: {}", engine, std::strerror(errno));
+  const bool sent = std::fwrite(dot.data(), 1, dot.size(), pipe) == dot.size();
+  const int status = pclose(pipe);
+  return sent || status != 0 ? status : 1 << 8;
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
@@ -90,20 +102,22 @@ Status check_svg(const std::string& path) {
 }
 
 Status draw_svg(const std::string& dot, const std::string& path) {
-  const std::string command = "dot -Tsvg";
-  std::string quoted;
-  for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  ::signal(SIGPIPE, SIG_IGN);  // a shell that does not find dot ends before it has read
-  std::FILE* pipe = popen((command + " -o '" + quoted + "'").c_str(), "w");
-  if (pipe == nullptr) return Status::error(Code::kSystem, "dot: {}", std::strerror(errno));
-  const bool sent = std::fwrite(dot.data(), 1, dot.size(), pipe) == dot.size();
-  const int status = pclose(pipe);
-  if (sent && status == 0) return {};
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-    return Status(Code::kSystem,
-                  "dot is not installed (Debian: graphviz); --dot FILE writes what "
-                  "it would draw");
-  return Status::error(Code::kSystem, "{}: dot could not draw it", path);
+  ::signal(SIGPIPE, SIG_IGN);  // a shell that does not find a program ends before it has read
+  // Some versions of dot fail on nested groups with many edges between two nodes; fdp does not.
+  int status = 0;
+  for (const char* engine : {"dot", "fdp"}) {
+    const Result<int> ended = pipe_to(engine, dot, path);
+    if (!ended.ok()) return ended.status();
+    status = ended.value();
+    if (status == 0) return {};
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+      return Status(
+          Code::kSystem,
+          "dot is not installed (Debian: graphviz); --dot FILE writes what it would draw");
+    }
+  }
+  return Status::error(Code::kSystem,
+                       "{}: Graphviz could not draw it; --dot FILE writes what it was given", path);
 }
 
 }  // namespace tessera::tools

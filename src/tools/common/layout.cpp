@@ -49,6 +49,7 @@ Result<std::vector<int>> layout_named(const std::string& text) {
   std::vector<int> layout = by == std::string_view::npos
                                 ? of_list(all)
                                 : of_product(all.substr(0, by), all.substr(by + 1));
+  if (layout.size() == 1) layout.clear();  // a number of hosts, perhaps, and nothing of ranks
   if (layout.empty() || layout.size() > size_t{kMaxRanks}) {
     return Status::error(
         Code::kInvalidArgument,

@@ -177,7 +177,7 @@ void add_options(CLI::App& app, Options& options) {
                                ->default_str("all of them, fastest first");
   app.add_option("--from", options.from,
                  "a description instead of this machine: NCCL or RCCL topology XML, hwloc XML, or "
-                 "an hwloc synthetic text such as \"pack:2 core:8 pu:1\"");
+                 "an hwloc synthetic text such as \"pack:2 numa:1 core:8 pu:1\"");
   app.add_option("--hosts", options.hosts, "so many copies of it, joined by a network")
       ->capture_default_str()
       ->check(command_line::between(1, kMaxRanks));
