@@ -5,13 +5,13 @@
 #include <optional>
 
 #include "base/hash.h"
+#include "comm/liveness.h"
 #include "comm/sleep.h"
 
 namespace tessera {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestFlush{200};
-constexpr std::chrono::milliseconds kBetweenLooks{100};  // at all who are still to come
 
 const char* to_text(SetupCall call) {
   switch (call) {

@@ -1,16 +1,11 @@
 #include "comm/hand_over.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "comm/liveness.h"
 #include "sync/counter.h"
 
 namespace tessera {
-namespace {
-
-constexpr std::chrono::milliseconds kBetweenLooks{100};
-
-}  // namespace
 
 Deadline HandOver::soon() const {
   return Deadline::after(std::min<std::chrono::nanoseconds>(deadline_.left(), kBetweenLooks));
@@ -60,6 +55,9 @@ Result<Fd> HandOver::receive(int peer, uint64_t tag) {
     Result<Fd> tried = core_.mailbox->receive(peer, tag, soon());
     if (tried.ok() || tried.status().code() != Code::kTimeout) return tried;
     if (dead) return ended({&peer, 1});
+    if (core_.segment) {
+      if (Status s = look(); !s.ok()) return s;
+    }
     if (deadline_.passed()) return late(tried.status());
   }
 }

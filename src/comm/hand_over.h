@@ -26,7 +26,8 @@ class HandOver {
   // To all other ranks of this host; who has ended does not keep it from the rest. The first
   // trouble: kRemote naming a rank that has ended, given up or is stopped; kTimeout; kSystem.
   Status send_to_neighbours(const Fd& fd, uint64_t tag);
-  // The same errors. What a rank sent before it ended is received.
+  // The same errors; once the segment is mapped, those of look(), too. What a rank sent before it
+  // ended is received.
   Result<Fd> receive(int peer, uint64_t tag);
   // While this rank waits for something else, the segment being mapped: what a rank of this host has
   // found wrong, or that one has ended; looks now and then only.

@@ -5,6 +5,7 @@
 // gone. Thread safety: all but watch() may be called from any thread at any time.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -15,6 +16,9 @@
 #include "comm/bootstrap.h"
 
 namespace tessera {
+
+// How often a rank that waits for others looks whether they live: costs system calls.
+inline constexpr std::chrono::milliseconds kBetweenLooks{100};
 
 class Liveness {
  public:

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "comm/bootstrap/identity.h"
 #include "comm/hand_over.h"
 #include "comm/processes.h"
 #include "comm/ranks.h"
@@ -104,6 +105,28 @@ TEST(Forming, ARankThatIsKilledWhileHostsConnectIsNamedToItsNeighboursBeforeTheD
     expect_named(victim, quick_options(3000), {Code::kRemote, "process of rank " + number},
                  only_join, {0, 0, 0, 0, 1}, {Code::kTimeout, number});
   }
+}
+
+// Its process lives on, and what it was to send never comes.
+TEST(Forming, ANeighbourThatHasFailedIsHeardWhileItsDescriptorIsAwaited) {
+  Core core;
+  core.ranks = 2;
+  core.members = {bootstrap::describe_self(0), bootstrap::describe_self(1)};
+  core.mailbox = std::move(FdMailbox::create()).value();
+  core.mailbox->set_secret({}, core.rank);
+  core.segment =
+      shm::attach(shm::create(SegmentView::bytes(core.ranks, arena_bytes(core.ranks))).value())
+          .value();
+  core.view = SegmentView(core.segment->base(), core.ranks, arena_bytes(core.ranks));
+  const auto watch = [&](int rank) { return Liveness::watch(core.members, rank).value(); };
+  Health neighbour(core.view, 1, core.ranks, "", watch(1), nullptr);
+  static_cast<void>(neighbour.raise(Status::error(Code::kSystem, "no interface is left")));
+
+  const Liveness liveness = watch(0);
+  HandOver hand_over(core, liveness, Deadline::after(Seconds(20)));
+  const Status status = hand_over.receive(1, kPokeTag).status();
+  EXPECT_EQ(status.code(), Code::kSystem);
+  EXPECT_THAT(status.message(), testing::HasSubstr("no interface is left"));
 }
 
 }  // namespace

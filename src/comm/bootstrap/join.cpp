@@ -14,6 +14,7 @@
 #include "comm/bootstrap/socket_io.h"
 #include "comm/bootstrap/unique_id.h"
 #include "comm/bootstrap/wire.h"
+#include "transports/tcp/contact.h"
 
 namespace tessera {
 namespace bootstrap {
@@ -23,7 +24,6 @@ using std::chrono::milliseconds;
 constexpr int kTries =
     3;  // a root under a flood of strangers may drop a rank that is slow to speak
 constexpr std::chrono::seconds kChallengeWait{5};  // where there are other ways to the root
-constexpr std::chrono::seconds kNoAnswer{3};       // the kernel would ask ever more seldom
 constexpr int kWhileUnreachableMs = 250;
 
 // The root must answer before the rank gives up: it is told a little less than is left.
@@ -89,7 +89,7 @@ class Joiner {
     for (int tries = 0; tries < kTries;) {
       Fd fd;
       size_t way = 0;
-      outcome = connect_to_any(ways_, soon(kNoAnswer), fd, way);
+      outcome = connect_to_any(ways_, soon(tcp::kNoAnswer), fd, way);
       const int error = errno;
       const bool connected = outcome == Outcome::kOk;
       Result<Welcome> answer{Status()};
