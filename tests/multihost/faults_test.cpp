@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(How, LostRail, testing::Bool(), [](const auto& info) {
   return info.param ? "Silently" : "WithItsCarrier";
 });
 
-TEST_F(Faults, ARailThatComesAndGoesIsDoneWithout) {
+TEST_F(Faults, ARailThatComesAndGoesIsNoFailure) {
   start({0, 1}, 20'000, 2);
   network_->unplug(0, 1);
   ASSERT_TRUE(goes_on());
