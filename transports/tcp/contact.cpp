@@ -172,6 +172,12 @@ void Guest::serve() {
   }
 }
 
+bool Guest::waits() const {
+  uint8_t byte;
+  return ::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+         (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
 // Who calls somebody else is told who is here, and gets no proof.
 bool Guest::answer() {
   if (hello_.magic != kMagic) {

@@ -101,7 +101,6 @@ class Call final : public Contact {
 class Guest final : public Contact {
  public:
   enum class State { kHello, kProof, kSeat, kSeated };
-  using Clock = std::chrono::steady_clock;
 
   Guest(const Self& self, Fd fd) : Contact(std::move(fd)), self_(self) {}
 
@@ -114,7 +113,8 @@ class Guest final : public Contact {
   int from() const { return hello_.from; }
   const Seat& seat() const { return seat_; }
   bool knows_secret() const { return state_ >= State::kSeat; }
-  Clock::time_point since() const { return since_; }
+  // For Ready: the other side has not closed its socket, nor said anything, since it took a seat.
+  bool waits() const;
 
  private:
   bool answer();
@@ -124,7 +124,6 @@ class Guest final : public Contact {
   Answer answer_;
   Seat seat_;
   State state_ = State::kHello;
-  const Clock::time_point since_ = Clock::now();
 };
 
 }  // namespace tessera::tcp

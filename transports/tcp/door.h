@@ -2,10 +2,12 @@
 //
 // Strangers (port scans, garbage, other jobs) are dropped when they say something wrong, when they
 // say nothing for five seconds, or when there are too many; a peer is served at once, whoever else
-// is there. Thread safety: one thread.
+// is there, and dropped if it asks for no seat within a minute. Thread safety: one thread.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "transports/tcp/contact.h"
@@ -17,8 +19,9 @@ class Door {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `self` must stay.
-  Door(const Self& self, Listener listener) : self_(self), listener_(std::move(listener)) {}
+  // `self` must stay. `at_once`: so many calls at most are taken by one serve() of each socket.
+  Door(const Self& self, Listener listener, size_t at_once = kMaxStrangers)
+      : self_(self), listener_(std::move(listener)), at_once_(at_once) {}
 
   const Listener& listener() const { return listener_; }
   Listener take_listener() { return std::move(listener_); }
@@ -26,19 +29,30 @@ class Door {
   // Waits, so long at most, until somebody knocks, or a guest or one of `others` has something to
   // be served; lets in and serves. kSystem.
   Status serve(std::vector<Contact*> others, int timeout_ms);
-  // Guests who know the secret and ask for a seat; they are the caller's from now on.
+  // Guests who know the secret and ask for a seat; they are the caller's from now on. `now`: by the
+  // caller's clock, which may stand still while nobody is served; what guests may take counts by it.
   std::vector<std::unique_ptr<Guest>> take_seated(Clock::time_point now);
 
-  bool has_guests() const { return !guests_.empty(); }
+  // Somebody is being greeted, or may still stand outside.
+  bool busy() const { return !visits_.empty() || more_outside_; }
   size_t turned_away() const { return turned_away_; }
 
  private:
+  static constexpr size_t kMaxStrangers = 256;
+
+  struct Visit {
+    std::unique_ptr<Guest> guest;
+    std::optional<Clock::time_point> since;  // none: has come after the last take_seated()
+  };
+
   Status let_in(const Fd& listening);
   bool drop_oldest();
 
   const Self& self_;
   Listener listener_;
-  std::vector<std::unique_ptr<Guest>> guests_;  // oldest first
+  const size_t at_once_;
+  std::vector<Visit> visits_;  // oldest first
+  bool more_outside_ = false;
   size_t turned_away_ = 0;
 };
 

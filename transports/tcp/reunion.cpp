@@ -11,28 +11,30 @@ constexpr std::chrono::milliseconds kTick{20};  // while somebody is being greet
 constexpr std::chrono::seconds kLookEvery{1};
 constexpr std::chrono::seconds kLongestPause{60};
 constexpr std::chrono::seconds kGreeting{10};  // the peer may be outside of any call
+constexpr size_t kCallersAtOnce = 8;           // the door is open for the job's life: no flood
 
 }  // namespace
 
 Reunion::Reunion(const Self& self, Listener listener, std::chrono::milliseconds timeout)
-    : self_(self), door_(self_, std::move(listener)), timeout_(timeout) {}
+    : self_(self), door_(self_, std::move(listener), kCallersAtOnce), timeout_(timeout) {}
 
 void Reunion::watch(TcpPort& port, std::vector<Way> ways) {
   if (ways.empty()) called_.push_back(&port);
   for (size_t seat = 0; seat < ways.size(); ++seat)
-    seekers_.push_back({&port, seat, ways[seat], nullptr, {}, {}, kLookEvery});
+    seekers_.push_back({&port, seat, ways[seat], nullptr, {}, {}, {}, kLookEvery});
 }
 
 void Reunion::proceed(Clock::time_point now, std::vector<Link*>& back) {
+  in_calls_ += std::min<Clock::duration>(now - last_, kLookEvery);
+  last_ = now;
   std::vector<Contact*> calls;
   for (const Seeker& seeker : seekers_) {
     if (seeker.call != nullptr) calls.push_back(seeker.call.get());
   }
   // Who cannot be let in now calls again.
-  if (const Status status = door_.serve(std::move(calls), 0); !status.ok())
-    log::info(self_.rank, "tcp: {}", status.message());
-  for (const auto& guest : door_.take_seated(now)) admit(*guest, back);
-  bool busy = door_.has_guests();
+  if (const Status status = door_.serve(std::move(calls), 0); !status.ok()) tell(status.message());
+  for (const auto& guest : door_.take_seated(in_calls_)) admit(*guest, back);
+  bool busy = door_.busy();
   for (Seeker& seeker : seekers_) {
     seek(seeker, now, back);
     busy = busy || seeker.call != nullptr;
@@ -45,14 +47,14 @@ void Reunion::seek(Seeker& seeker, Clock::time_point now, std::vector<Link*>& ba
   Link& link = *port.sockets()[seeker.seat];
   if (port.closed()) return seeker.call.reset();
   if (link.alive) {
-    if (now >= seeker.begun + kLongestPause) seeker.pause = kLookEvery;
+    if (now >= seeker.back + kLongestPause) seeker.pause = kLookEvery;
     seeker.next = now + seeker.pause;
     return;
   }
   if (seeker.call == nullptr) {
     if (now < seeker.next) return;
     seeker.call = std::make_unique<Call>(self_, port.peer(), seeker.way);
-    seeker.begun = now;
+    seeker.begun = in_calls_;
   }
   Call& call = *seeker.call;
   if (!call.failed() && call.state() == Call::State::kVerified) {
@@ -60,33 +62,44 @@ void Reunion::seek(Seeker& seeker, Clock::time_point now, std::vector<Link*>& ba
                static_cast<uint32_t>(link.rail), 0});
   }
   const auto limit = call.state() == Call::State::kConnecting ? kNoAnswer : kGreeting;
+  const bool late = in_calls_ >= seeker.begun + limit;
   if (!call.failed() && call.state() == Call::State::kReady) {
     std::string route = call.route();
-    port.replace(link, call.release(), std::move(route), timeout_);
-    back.push_back(&link);
+    if (port.replace(link, call.release(), std::move(route), timeout_)) back.push_back(&link);
+    seeker.back = now;
     seeker.call.reset();
     seeker.pause = std::min<Clock::duration>(2 * seeker.pause, kLongestPause);
-  } else if (call.failed() || now >= seeker.begun + limit) {
+  } else if (call.failed() || late) {
+    tell(fmt::format("rail {} to rank {} does not come back over {}: {}", link.rail, port.peer(),
+                     to_text(seeker.way.to), call.failed() ? call.failure() : "no answer"));
     seeker.call.reset();
     seeker.next = now + seeker.pause;
   }
 }
 
-// A seat that is not as at the start is nobody's: the guest is left.
+// A seat that is not as at the start is nobody's: the guest is left. So is one that has given up
+// meanwhile: what its seat names may be healthy, and its socket is dead.
 void Reunion::admit(Guest& guest, std::vector<Link*>& back) {
   const auto at = std::find_if(called_.begin(), called_.end(),
                                [&](const TcpPort* port) { return port->peer() == guest.from(); });
   if (at == called_.end() || (*at)->closed()) return;
   const Seat& seat = guest.seat();
   const auto& sockets = (*at)->sockets();
-  if (seat.count != sockets.size() || static_cast<int>(seat.rail) != sockets[seat.index]->rail)
-    return;
+  if (seat.count != sockets.size() || static_cast<int>(seat.rail) != sockets[seat.index]->rail) {
+    return tell(fmt::format("rank {} asks for seat {} of {}, rail {}, which there was not",
+                            guest.from(), seat.index, seat.count, seat.rail));
+  }
+  if (!guest.waits()) return;
   guest.say_ready();
   if (guest.failed()) return;
   std::string route = guest.route();
   Link& link = *sockets[seat.index];
-  (*at)->replace(link, guest.release(), std::move(route), timeout_);
-  back.push_back(&link);
+  if ((*at)->replace(link, guest.release(), std::move(route), timeout_)) back.push_back(&link);
+}
+
+void Reunion::tell(std::string trouble) {
+  const auto [at, is_new] = told_.insert(std::move(trouble));
+  if (is_new) log::info(self_.rank, "tcp: {}", *at);
 }
 
 }  // namespace tessera::tcp

@@ -3,7 +3,8 @@
 // Who dialed at the start dials again, a second after the loss and then from time to time; who took
 // calls still does. The greeting is that of the start, with the seat of the socket that is missing.
 // All of it happens when the engine looks around: nobody waits for it, and nothing else wakes a
-// rank. A rail that is lost again soon is tried ever more seldom.
+// rank, nor takes part in a greeting between calls of the user: that time is not counted against
+// anybody. A rail that is lost again soon is tried ever more seldom.
 //
 //   dialer    lost ... Hello       Proof, Seat       replaces
 //                        \    Answer  /     \    Ready  /
@@ -14,6 +15,8 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "transports/tcp/door.h"
@@ -43,13 +46,16 @@ class Reunion {
     size_t seat;
     Way way;
     std::unique_ptr<Call> call;
-    Clock::time_point begun;  // the call
+    Clock::time_point begun;  // the call, as in_calls_ has it
+    Clock::time_point back;   // the socket, at the last time
     Clock::time_point next;
     Clock::duration pause;
   };
 
   void seek(Seeker& seeker, Clock::time_point now, std::vector<Link*>& back);
   void admit(Guest& guest, std::vector<Link*>& back);
+  // Logs it, unless it was told before: the same trouble comes back with every try.
+  void tell(std::string trouble);
 
   const Self self_;
   Door door_;
@@ -57,6 +63,9 @@ class Reunion {
   std::vector<Seeker> seekers_;
   std::vector<TcpPort*> called_;  // ports whose peers dial
   Clock::time_point next_ = Clock::now();
+  Clock::time_point last_ = next_;
+  Clock::time_point in_calls_;  // a clock that stands still while nobody calls proceed()
+  std::set<std::string> told_;
 };
 
 }  // namespace tessera::tcp

@@ -170,19 +170,23 @@ void TcpPort::choose_patience() {
   }
 }
 
-void TcpPort::replace(Link& link, Fd fd, std::string route, std::chrono::milliseconds timeout) {
+bool TcpPort::replace(Link& link, Fd fd, std::string route, std::chrono::milliseconds timeout) {
   if (link.alive) {
     link.failure = "given up by the peer";
     links_.remove(link);
   }
   link.renew(std::move(fd), std::move(route));
   prepare(link, timeout);
-  if (const Status status = links_.add(link); !status.ok()) return lost(link, status.message());
+  if (const Status status = links_.add(link); !status.ok()) {
+    lost(link, status.message());
+    return false;
+  }
   log::info(own_, "tcp: {} again over {}", name_, link.route);
   first_ = first_alive();
   choose_patience();
   told_ = 0;
   send_again(link);
+  return true;
 }
 
 void TcpPort::send_again(const Link& dead) {

@@ -43,8 +43,8 @@ class TcpPort final : public Port, public FrameSink {
   // A socket has died. The port lives on over other rails, or closes.
   void lost(Link& link, const std::string& why);
   // The peer shares a new socket in place of one of sockets(). The old one is dead, or the peer
-  // holds it for dead; what was not acknowledged of it is sent again.
-  void replace(Link& link, Fd fd, std::string route, std::chrono::milliseconds timeout);
+  // holds it for dead; what was not acknowledged of it is sent again. False: the new one is lost.
+  bool replace(Link& link, Fd fd, std::string route, std::chrono::milliseconds timeout);
   // A call has ended with an error: frames keep copies of what they have of user memory.
   void retract();
   // What the peer sent makes no sense: closes.
