@@ -8,7 +8,7 @@ namespace tessera::tcp {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{20};  // while somebody is being greeted
-constexpr std::chrono::seconds kLookEvery{1};
+constexpr std::chrono::seconds kSeekEvery{1};
 constexpr std::chrono::seconds kLongestPause{60};
 constexpr std::chrono::seconds kGreeting{10};  // the peer may be outside of any call
 constexpr size_t kCallersAtOnce = 8;           // the door is open for the job's life: no flood
@@ -21,11 +21,11 @@ Reunion::Reunion(const Self& self, Listener listener, std::chrono::milliseconds 
 void Reunion::watch(TcpPort& port, std::vector<Way> ways) {
   if (ways.empty()) called_.push_back(&port);
   for (size_t seat = 0; seat < ways.size(); ++seat)
-    seekers_.push_back({&port, seat, ways[seat], nullptr, {}, {}, {}, kLookEvery});
+    seekers_.push_back({&port, seat, ways[seat], nullptr, {}, {}, {}, kSeekEvery});
 }
 
 void Reunion::proceed(Clock::time_point now, std::vector<Link*>& back) {
-  in_calls_ += std::min<Clock::duration>(now - last_, kLookEvery);
+  in_calls_ += std::min<Clock::duration>(now - last_, kSeekEvery);
   last_ = now;
   std::vector<Contact*> calls;
   for (const Seeker& seeker : seekers_) {
@@ -39,7 +39,7 @@ void Reunion::proceed(Clock::time_point now, std::vector<Link*>& back) {
     seek(seeker, now, back);
     busy = busy || seeker.call != nullptr;
   }
-  next_ = now + (busy ? kTick : Clock::duration(kLookEvery));
+  next_ = now + (busy ? kTick : Clock::duration(kSeekEvery));
 }
 
 void Reunion::seek(Seeker& seeker, Clock::time_point now, std::vector<Link*>& back) {
@@ -47,7 +47,7 @@ void Reunion::seek(Seeker& seeker, Clock::time_point now, std::vector<Link*>& ba
   Link& link = *port.sockets()[seeker.seat];
   if (port.closed()) return seeker.call.reset();
   if (link.alive) {
-    if (now >= seeker.back + kLongestPause) seeker.pause = kLookEvery;
+    if (now >= seeker.back + kLongestPause) seeker.pause = kSeekEvery;
     seeker.next = now + seeker.pause;
     return;
   }
