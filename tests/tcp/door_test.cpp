@@ -13,7 +13,7 @@ constexpr size_t kAtOnce = 3;
 
 class OpenDoor : public ::testing::Test {
  protected:
-  OpenDoor() : door_(self_, open_listener(loopback_config()), kAtOnce) {}
+  OpenDoor() : door_(self_, open_listener(loopback_config()), {.at_once = kAtOnce}) {}
 
   const Endpoint& address() const { return door_.listener().endpoints()[0]; }
 

@@ -14,7 +14,7 @@ namespace tessera::tcp {
 namespace {
 
 constexpr std::chrono::seconds kPatienceOfUser{60};
-constexpr std::chrono::seconds kApart{12};  // more than any part of a greeting may take
+constexpr std::chrono::seconds kApart{12};
 
 std::vector<std::unique_ptr<Link>> two_rails() {
   std::vector<std::unique_ptr<Link>> links;
@@ -52,15 +52,24 @@ class Seeking : public ::testing::Test {
     dialer_.port.lost(dialer_.second(), "cut");
   }
 
-  // The links that are back after so many short calls of both ranks.
-  std::vector<Link*> back_after(int calls) {
+  // The links that are back after so many short calls of both ranks. `waiting`: this one of them
+  // is in a call all the time.
+  std::vector<Link*> back_after(int calls, Reunion* waiting = nullptr) {
     std::vector<Link*> back;
     for (int call = 0; call < calls; ++call) {
-      now_ += kApart;
+      for (auto waited = std::chrono::seconds(0); waited < kApart; ++waited) {
+        now_ += std::chrono::seconds(1);
+        if (waiting != nullptr) waiting->proceed(now_, back);
+      }
       seeking_.proceed(now_, back);
       called_.proceed(now_, back);
     }
     return back;
+  }
+
+  void expect_both_back(const std::vector<Link*>& back) {
+    EXPECT_THAT(back, testing::UnorderedElementsAre(&dialer_.second(), &acceptor_.second()));
+    EXPECT_TRUE(dialer_.second().alive && acceptor_.second().alive);
   }
 
   const Endpoint door_;
@@ -72,9 +81,17 @@ class Seeking : public ::testing::Test {
 
 TEST_F(Seeking, SucceedsInShortCallsHoweverFarApart) {
   ASSERT_TRUE(acceptor_.links.open().ok());
-  EXPECT_THAT(back_after(10),
-              testing::UnorderedElementsAre(&dialer_.second(), &acceptor_.second()));
-  EXPECT_TRUE(dialer_.second().alive && acceptor_.second().alive);
+  expect_both_back(back_after(10));
+}
+
+TEST_F(Seeking, SucceedsWhileTheDialerWaitsForAPeerThatCallsSeldom) {
+  ASSERT_TRUE(acceptor_.links.open().ok());
+  expect_both_back(back_after(10, &seeking_));
+}
+
+TEST_F(Seeking, SucceedsWhileADialerThatCallsSeldomIsWaitedFor) {
+  ASSERT_TRUE(acceptor_.links.open().ok());
+  expect_both_back(back_after(10, &called_));
 }
 
 // Its links are not open.

@@ -12,7 +12,7 @@
 namespace tessera::tcp {
 namespace {
 
-constexpr std::chrono::seconds kHelloLimit{5};
+constexpr size_t kMaxStrangers = 256;
 constexpr std::chrono::seconds kSeatLimit{60};
 
 bool transient(int error) {
@@ -51,7 +51,7 @@ bool Door::drop_oldest() {
 }
 
 Status Door::let_in(const Fd& listening) {
-  for (size_t i = 0; i < at_once_; ++i) {
+  for (size_t i = 0; i < limits_.at_once; ++i) {
     Fd fd(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd.valid()) {
       visits_.push_back({std::make_unique<Guest>(self_, std::move(fd)), {}});
@@ -75,7 +75,7 @@ std::vector<std::unique_ptr<Guest>> Door::take_seated(Clock::time_point now) {
   for (Visit& visit : std::exchange(visits_, {})) {
     auto& [guest, since] = visit;
     if (!since) since = now;
-    const bool slow = now - *since > (guest->knows_secret() ? kSeatLimit : kHelloLimit);
+    const bool slow = now - *since > (guest->knows_secret() ? kSeatLimit : limits_.proof);
     if (guest->failed() || slow) {
       if (!guest->knows_secret()) ++turned_away_;  // else a peer that has found a better way
     } else if (guest->state() == Guest::State::kSeated) {

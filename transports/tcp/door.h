@@ -1,7 +1,7 @@
 // Where peers knock: takes in calls, and greets them until they ask for a seat.
 //
 // Strangers (port scans, garbage, other jobs) are dropped when they say something wrong, when they
-// say nothing for five seconds, or when there are too many; a peer is served at once, whoever else
+// say nothing for a while, or when there are too many; a peer is served at once, whoever else
 // is there, and dropped if it asks for no seat within a minute. Thread safety: one thread.
 #pragma once
 
@@ -15,13 +15,18 @@
 
 namespace tessera::tcp {
 
+struct DoorLimits {
+  size_t at_once = 256;           // calls that one serve() takes from each socket
+  std::chrono::seconds proof{5};  // until a stranger has shown that it knows the secret
+};
+
 class Door {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `self` must stay. `at_once`: so many calls at most are taken by one serve() of each socket.
-  Door(const Self& self, Listener listener, size_t at_once = kMaxStrangers)
-      : self_(self), listener_(std::move(listener)), at_once_(at_once) {}
+  // `self` must stay.
+  Door(const Self& self, Listener listener, const DoorLimits& limits = {})
+      : self_(self), listener_(std::move(listener)), limits_(limits) {}
 
   const Listener& listener() const { return listener_; }
   Listener take_listener() { return std::move(listener_); }
@@ -38,8 +43,6 @@ class Door {
   size_t turned_away() const { return turned_away_; }
 
  private:
-  static constexpr size_t kMaxStrangers = 256;
-
   struct Visit {
     std::unique_ptr<Guest> guest;
     std::optional<Clock::time_point> since;  // none: has come after the last take_seated()
@@ -50,7 +53,7 @@ class Door {
 
   const Self& self_;
   Listener listener_;
-  const size_t at_once_;
+  const DoorLimits limits_;
   std::vector<Visit> visits_;  // oldest first
   bool more_outside_ = false;
   size_t turned_away_ = 0;

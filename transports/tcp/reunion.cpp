@@ -10,13 +10,17 @@ namespace {
 constexpr std::chrono::milliseconds kTick{20};  // while somebody is being greeted
 constexpr std::chrono::seconds kSeekEvery{1};
 constexpr std::chrono::seconds kLongestPause{60};
-constexpr std::chrono::seconds kGreeting{10};  // the peer may be outside of any call
-constexpr size_t kCallersAtOnce = 8;           // the door is open for the job's life: no flood
+// One of the two may wait in a call for the other, which calls now and then only: a greeting needs
+// up to three calls of the latter.
+constexpr std::chrono::seconds kGreeting{60};
+constexpr size_t kCallersAtOnce = 8;  // the door is open for the job's life: no flood
 
 }  // namespace
 
 Reunion::Reunion(const Self& self, Listener listener, std::chrono::milliseconds timeout)
-    : self_(self), door_(self_, std::move(listener), kCallersAtOnce), timeout_(timeout) {}
+    : self_(self),
+      door_(self_, std::move(listener), {kCallersAtOnce, kGreeting}),
+      timeout_(timeout) {}
 
 void Reunion::watch(TcpPort& port, std::vector<Way> ways) {
   if (ways.empty()) called_.push_back(&port);

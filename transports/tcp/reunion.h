@@ -4,7 +4,7 @@
 // calls still does. The greeting is that of the start, with the seat of the socket that is missing.
 // All of it happens when the engine looks around: nobody waits for it, and nothing else wakes a
 // rank, nor takes part in a greeting between calls of the user: that time is not counted against
-// anybody. A rail that is lost again soon is tried ever more seldom.
+// anybody, and who waits in a call meanwhile is patient. A rail that is lost again soon is tried ever more seldom.
 //
 //   dialer    lost ... Hello       Proof, Seat       replaces
 //                        \    Answer  /     \    Ready  /
