@@ -123,7 +123,9 @@ class BadFrame : public ::testing::Test {
   BadFrame() : ends_({0}, 64) {}
 
   std::string end_after(const FrameHeader& header) {
+    const char bytes[8] = {};
     ::send(ends_.sockets[0][0], &header, sizeof header, MSG_NOSIGNAL);
+    ::send(ends_.sockets[0][0], bytes, sizeof bytes, MSG_NOSIGNAL);
     run_until(ends_.engine1.get(), nullptr, [&] { return !ends_.landing1.ends().empty(); });
     EXPECT_EQ(ends_.landing1.ends().size(), 1U);
     EXPECT_EQ(ends_.landing1.ends()[0].why.code(), Code::kRemote);
@@ -140,6 +142,21 @@ class BadFrame : public ::testing::Test {
 
   HandMade ends_;
 };
+
+TEST_F(BadFrame, ASmallPutLandsWholeOrNotAtAll) {
+  const FrameHeader header = put(0, 8);
+  const std::byte bytes[8] = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4},
+                              std::byte{5}, std::byte{6}, std::byte{7}, std::byte{8}};
+  const int fd = ends_.sockets[0][0];
+  ::send(fd, &header, sizeof header, MSG_NOSIGNAL);
+  for (const size_t part : {size_t{0}, size_t{5}}) {
+    EXPECT_EQ(ends_.landing1.memory()[0], std::byte{0}) << part;
+    ::send(fd, bytes + part, part == 0 ? 5 : 3, MSG_NOSIGNAL);
+    for (int i = 0; i < 100 && ends_.landing1.memory()[7] == std::byte{0}; ++i)
+      ends_.engine1->progress();
+  }
+  EXPECT_EQ(std::memcmp(ends_.landing1.memory().data(), bytes, sizeof bytes), 0);
+}
 
 TEST_F(BadFrame, APositionThatTheLandingRefusesEndsTheConnection) {
   EXPECT_THAT(end_after(put(60, 8)), HasSubstr("position 0x3c, value 8"));

@@ -91,8 +91,10 @@ bool FrameReader::take(size_t bytes, FrameSink& sink, bool& moved) {
 bool FrameReader::parse(FrameSink& sink, bool& moved) {
   while (end_ - begin_ >= sizeof header_) {
     std::memcpy(&header_, buffer_.get() + begin_, sizeof header_);
-    begin_ += sizeof header_;
     if (!well_formed(header_)) return false;
+    const size_t here = end_ - begin_ - sizeof header_;
+    if (header_.kind == FrameKind::kPut && header_.value <= kWhole && here < header_.value) break;
+    begin_ += sizeof header_;
     if (header_.kind == FrameKind::kPut) {
       if (!begin_put(sink, moved)) return false;
     } else {

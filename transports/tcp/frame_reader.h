@@ -50,6 +50,9 @@ class FrameReader {
 
  private:
   static constexpr size_t kBufferBytes = 16 * 1024;
+  // Puts up to so long land whole: who looks at a record that no signal announces sees the old one or
+  // the new one, never half of each.
+  static constexpr size_t kWhole = 4 * 1024;
   static constexpr int kMaxCalls = 16;  // of recvmsg per read()
 
   ssize_t receive(int fd, size_t& asked);
