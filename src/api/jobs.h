@@ -19,9 +19,9 @@ struct Job {
   std::function<void(bool all_succeeded)> settle;
 };
 
-// Runs the jobs, those of one communicator in the calling thread and a helper thread for each other; returns the first
-// error in the order of the jobs. kInProgress counts as success for settle, and is returned if
-// nothing failed.
+// Runs the jobs, those of one communicator in the calling thread and a helper thread for each other;
+// returns the first error in the order of the jobs. kInProgress counts as success for settle, and is
+// returned if nothing failed.
 Status run_jobs(std::vector<Job> jobs);
 
 }  // namespace tessera::api

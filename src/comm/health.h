@@ -21,9 +21,9 @@ class Health {
   Health(SegmentView view, int rank, int ranks, std::string name, Liveness liveness,
          const Ports* ports);
 
-  // True while nothing is known to be wrong. A few loads of lines that are rarely written.
   // After an error of whatever kind, until it stands in the record that peers look at; bounded.
   void await_claim() const;
+  // True while nothing is known to be wrong. A few loads of lines that are rarely written.
   bool good() const {
     return !aborted_.raised() && !revoked_.raised() && !header_->error.claimed();
   }

@@ -15,7 +15,8 @@
 // their ports.
 //
 // Thread safety: one thread at a time: whoever holds it (a lock; see Core::enter). Nobody sleeps or
-// yields holding it. Who lets go tells the ranks elsewhere of an error that came meanwhile. lost() and
+// yields holding it, but in flush() and retract(), which end within a fraction of a second. Who lets
+// go tells the ranks elsewhere of an error that came meanwhile. lost() and
 // spread_error_if_idle() from any thread.
 #pragma once
 

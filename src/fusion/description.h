@@ -54,7 +54,8 @@ struct FusedDescription {
 };
 
 // Replaces zeros by what they stand for, clears `remote` where it cannot be and `any_order` where
-// there is one order only, and checks everything that one rank can check. Leading dimensions are those of `rank`, of the rows that it has.
+// there is one order only, and checks everything that one rank can check. Leading dimensions are
+// those of `rank`, of the rows that it has.
 Result<FusedDescription> complete(FusedDescription wish, int ranks, int rank);
 // That part of it which is about leading dimensions.
 Status lay_out(FusedDescription* description, int ranks, int rank);

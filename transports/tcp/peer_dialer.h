@@ -1,8 +1,9 @@
 // Finds the ways to one peer and opens the sockets to it.
 //
-// All its addresses are tried at once, again and again while nobody answers there. When the first has proved to be the peer's, better ones get a
-// moment longer; then the rails are chosen among those that answered, and the sockets are dealt out
-// over them. So an address that leads nowhere, or to somebody else, costs at most that moment.
+// All its addresses are tried at once, again and again while nobody answers there. When the first has
+// proved to be the peer's, better ones get a moment longer; then the rails are chosen among those
+// that answered, and the sockets are dealt out over them. So an address that leads nowhere, or to
+// somebody else, costs at most that moment.
 // Thread safety: one thread.
 #pragma once
 
