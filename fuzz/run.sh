@@ -14,7 +14,7 @@ flags=(-std=c++20 -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,addre
        -fno-sanitize-recover=undefined -I"$root/src" -I"$root/include")
 topology=$root/src/topology
 sources=("$root"/src/base/{error_text,file,status,format_instance}.cpp
-         "$topology"/{cpu_set,graph_xml,machine,merge,merge_identity,text,xml_source}.cpp
+         "$topology"/{cpu_set,graph_xml,machine,merge,merge_identity,nccl_form,text,xml_source}.cpp
          "$topology"/nccl_xml_*.cpp)
 for source in "$topology"/hwloc_*.cpp; do  # of documents only
   [ "$source" = "$topology/hwloc_discover.cpp" ] || sources+=("$source")
