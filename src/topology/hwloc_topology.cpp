@@ -25,8 +25,14 @@ std::unique_lock<std::mutex> alone_with_xml() {
 }
 
 Result<HwlocTopology::Handle> HwlocTopology::create(const std::string& source) {
+  // Plugins of hwloc stay loaded for as long as some topology is there: one always is, or libxml2
+  // would be gone when a thread ends for which it keeps something.
+  static const hwloc_topology_t keeper = [] {
+    hwloc_topology_t first = nullptr;
+    return hwloc_topology_init(&first) == 0 ? first : nullptr;
+  }();
   hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) != 0)
+  if (keeper == nullptr || hwloc_topology_init(&topology) != 0)
     return Status::error(Code::kSystem, "{}: hwloc cannot start: {}", source, reason());
   Handle handle(topology);
   if (hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL) != 0 ||
