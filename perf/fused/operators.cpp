@@ -48,14 +48,7 @@ class Matrices {
 
   void run(const Operator& op, Mode mode) {
     check_gemm(tsrGemmSetFusing(gemm_, kFusing[mode]));
-    tsrGemmProblem_t problem = TSR_GEMM_PROBLEM_INITIALIZER;
-    problem.type = type_;
-    problem.m = p_.m;
-    problem.n = problem.ldb = problem.ldc = p_.n;
-    problem.k = problem.lda = p_.k;
-    problem.a = a_.data();
-    problem.b = b_.data();
-    problem.c = c_.data();
+    const tsrGemmProblem_t problem = problem_of(p_, type_, a_.data(), b_.data(), c_.data());
     check_gemm(op.run(gemm_, &problem));
   }
   bool fused() const {

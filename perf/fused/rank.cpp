@@ -13,6 +13,19 @@ constexpr int64_t kPieces = 4;
 
 }  // namespace
 
+tsrGemmProblem_t problem_of(const Product& product, ncclDataType_t type, const void* a,
+                            const void* b, void* c) {
+  tsrGemmProblem_t problem = TSR_GEMM_PROBLEM_INITIALIZER;
+  problem.type = type;
+  problem.m = product.m;
+  problem.n = problem.ldb = problem.ldc = product.n;
+  problem.k = problem.lda = product.k;
+  problem.a = a;
+  problem.b = b;
+  problem.c = c;
+  return problem;
+}
+
 Rank::Rank(ncclComm_t comm, const Setup& setup) : comm_(comm), setup_(setup), p_(setup.product) {
   const auto size = [](int64_t rows, int64_t cols) { return static_cast<size_t>(rows * cols); };
   const int64_t own = p_.m / setup.ranks;
@@ -143,33 +156,22 @@ void Rank::fused(Without without) {
   if (without == Without::kBudget) check(tsrFusedSetBudget(scatter_, kDefaultShare, kDefaultEvery));
 }
 
-void Rank::fused_all_reduce() {
-  tsrTiles tiles;
-  check(tsrFusedInput(sum_, parts_.data(), &tiles));
-  check(tsrFusedLaunch(sum_, parts_.data(), all_.data(), stream_));
-  produce(sum_, tiles, Without::kNothing);
-  check(tsrFusedWait(sum_));
-}
-
-void Rank::chain() {
+void Rank::sum(bool consumed) {
   tsrTiles in, out;
   check(tsrFusedInput(sum_, parts_.data(), &in));
   check(tsrFusedOutput(sum_, all_.data(), &out));
   check(tsrFusedLaunch(sum_, parts_.data(), all_.data(), stream_));
   produce(sum_, in, Without::kNothing);
-  consume(out);
+  if (consumed) consume(out);
   check(tsrFusedWait(sum_));
 }
 
+void Rank::fused_all_reduce() { sum(false); }
+void Rank::chain() { sum(true); }
+
 void Rank::library() {
-  tsrGemmProblem_t p = TSR_GEMM_PROBLEM_INITIALIZER;
-  p.m = p_.m;
-  p.n = p.ldb = p.ldc = p_.n;
-  p.k = p.lda = p_.k;
-  p.a = a_.data();
-  p.b = b_.data();
-  p.c = own_.data();
-  check_gemm(tsrGemmReduceScatter(gemm_, &p));
+  const tsrGemmProblem_t problem = problem_of(p_, ncclFloat, a_.data(), b_.data(), own_.data());
+  check_gemm(tsrGemmReduceScatter(gemm_, &problem));
 }
 
 bool Rank::library_fuses() const {

@@ -34,6 +34,10 @@ struct Setup {
 // What is left out on purpose.
 enum class Without { kNothing, kStagger, kArrival, kBudget };
 
+// The product with dense row-major matrices.
+tsrGemmProblem_t problem_of(const Product& product, ncclDataType_t type, const void* a,
+                            const void* b, void* c);
+
 class Rank {
  public:
   Rank(ncclComm_t comm, const Setup& setup);
@@ -64,6 +68,7 @@ class Rank {
 
  private:
   tsrFused_t create(tsrFusedCollective_t collective) const;
+  void sum(bool consumed);
   static tsrFusedCosts_t costs(tsrFused_t op, double produce_us, double consume_us);
   void produce(tsrFused_t op, const tsrTiles& tiles, Without without);
   void consume(const tsrTiles& tiles);

@@ -13,7 +13,6 @@ constexpr const char* kScatter = "reduce-scatter";
 constexpr const char* kSublayer = "sub-layer";
 constexpr const char* kChain = "chain";
 constexpr const char* kAllReduced = "all-reduce";
-constexpr const char* kBalanced = "all-reduce, collective 30 to 60 %";
 
 void print_header() {
   std::printf("%-18s %-23s %2s %5s %5s %9s %9s %9s %9s %6s %9s %7s %9s %6s %9s %9s\n", "product",
@@ -112,11 +111,12 @@ void Table::add(std::vector<Row> rows) {
   rows_.insert(rows_.end(), rows.begin(), rows.end());
 }
 
-void Table::summarize(const std::string& what) const {
+void Table::summarize(const std::string& title,
+                      const std::function<bool(const Row&)>& counts) const {
   std::vector<double> gains, reached, models;
   size_t right = 0, judged = 0;
   for (const Row& row : rows_) {
-    if (what == kBalanced ? !balanced(row) : row.what != what) continue;
+    if (!counts(row)) continue;
     gains.push_back(row.gain());
     if (row.ideal > 0) reached.push_back(row.reached());
     if (row.model > 0) models.push_back(row.model / row.fused);
@@ -124,7 +124,7 @@ void Table::summarize(const std::string& what) const {
     right += row.judged && row.right() ? 1 : 0;
   }
   if (gains.empty()) return;
-  std::printf("%s: %zu cells, gain %.3f geometric mean, %.3f at most", what.c_str(), gains.size(),
+  std::printf("%s: %zu cells, gain %.3f geometric mean, %.3f at most", title.c_str(), gains.size(),
               geometric_mean(gains), *std::max_element(gains.begin(), gains.end()));
   if (!reached.empty()) {
     std::printf("; of the ideal %.1f %% geometric mean, %.1f %% at least",
@@ -141,8 +141,9 @@ void Table::summarize() const {
   for (const Row& row : rows_) {
     if (std::find(all.begin(), all.end(), row.what) == all.end()) all.push_back(row.what);
   }
-  all.emplace_back(kBalanced);
-  for (const std::string& what : all) summarize(what);
+  for (const std::string& what : all)
+    summarize(what, [&](const Row& row) { return row.what == what; });
+  summarize("all-reduce, collective 30 to 60 %", balanced);
 }
 
 bool Table::check(const std::string& path) {

@@ -2,6 +2,7 @@
 // Thread safety: one thread at a time.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,7 @@ class Table {
   bool save(const std::string& path) const;
 
  private:
-  void summarize(const std::string& what) const;
+  void summarize(const std::string& title, const std::function<bool(const Row&)>& counts) const;
   std::vector<Row> rows_;
 };
 

@@ -83,5 +83,5 @@ TSR_API(const char*, GetLastError, (ncclComm_t)) {
 
 // Both names are strong, and both are exported: profilers of older versions call them.
 TSR_API(void, ResetDebugInit, ()) {}
-extern "C" TSR_VISIBLE void ncclResetDebugInitInternal() {
-}  // NOLINT(readability-identifier-naming): NCCL's
+// NOLINTNEXTLINE(readability-identifier-naming): NCCL's name
+extern "C" TSR_VISIBLE void ncclResetDebugInitInternal() {}

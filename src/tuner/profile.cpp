@@ -199,7 +199,11 @@ std::string machine_in_words() {
                      sysconf(_SC_LEVEL3_CACHE_SIZE) / 1024);
 }
 
-std::string machine_fingerprint() { return fmt::format("{:016x}", hash_of(machine_in_words())); }
+// Asked for more than once by every communicator, and the machine stays what it is.
+std::string machine_fingerprint() {
+  static const std::string fingerprint = fmt::format("{:016x}", hash_of(machine_in_words()));
+  return fingerprint;
+}
 
 std::string profile_path(const std::string& cache_home) {
   if (cache_home.empty()) return {};

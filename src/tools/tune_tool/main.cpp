@@ -144,6 +144,18 @@ Result<std::string> target(const Options& options, const Config& config) {
   return path;
 }
 
+// The round's times; shows how far the number-th of so many is.
+Result<std::vector<double>> timed(Round& round, tools::Progress& progress, const char* doing,
+                                  size_t number, size_t rounds) {
+  return Team::run(
+      round.ranks, [&](Seat& seat) { return measure(seat, round.agenda); },
+      [&](double share) {
+        progress.show("{}: {:3.0f} %  {}, {} ranks", doing,
+                      100 * (static_cast<double>(number) + share) / static_cast<double>(rounds),
+                      to_string(round.agenda.collective), round.ranks);
+      });
+}
+
 int make_profile(const Options& options, const Config& config) {
   const auto start = std::chrono::steady_clock::now();
   Result<std::vector<Round>> agendas = rounds(options, config);
@@ -161,15 +173,7 @@ int make_profile(const Options& options, const Config& config) {
     Agenda& agenda = all[i].agenda;
     agenda.batch_us = batch;
     agenda.rounds = 5;  // short ones: a disturbance spoils one, and the median does not see it
-    const std::string about =
-        fmt::format("{}, {} ranks", to_string(agenda.collective), all[i].ranks);
-    Result<std::vector<double>> times = Team::run(
-        all[i].ranks, [&](Seat& seat) { return measure(seat, agenda); },
-        [&](double share) {
-          progress.show("measuring: {:3.0f} %  {}",
-                        100 * (static_cast<double>(i) + share) / static_cast<double>(all.size()),
-                        about);
-        });
+    Result<std::vector<double>> times = timed(all[i], progress, "measuring", i, all.size());
     if (!times.ok()) return fail(times.status());
     const size_t columns = agenda.candidates.size();
     for (size_t cell = 0; cell < times->size(); ++cell) {
@@ -205,15 +209,7 @@ int check_choices(const Options& options, const Config& config) {
     Agenda& agenda = all[i].agenda;
     agenda.automatic = true;
     agenda.rounds = 5;
-    const std::string about =
-        fmt::format("{}, {} ranks", to_string(agenda.collective), all[i].ranks);
-    Result<std::vector<double>> times = Team::run(
-        all[i].ranks, [&](Seat& seat) { return measure(seat, agenda); },
-        [&](double share) {
-          progress.show("checking: {:3.0f} %  {}",
-                        100 * (static_cast<double>(i) + share) / static_cast<double>(all.size()),
-                        about);
-        });
+    Result<std::vector<double>> times = timed(all[i], progress, "checking", i, all.size());
     if (!times.ok()) return fail(times.status());
     if (Status s = report.add(all[i].ranks, agenda, times.value(), profile.value()); !s.ok())
       return fail(s);
