@@ -36,6 +36,9 @@ struct AlgorithmParams {
   // By rank: the host it is on, named by any number; empty: all are on one. Of plans for several
   // hosts, others ignore it.
   std::vector<int> host_of = {};
+  // Each rank once, so that those that follow each other are near each other: how rings, chains,
+  // trees and what goes from host to host take them. Empty: 0, 1, ... Not with first_only.
+  std::vector<int> order = {};
 };
 
 int count_hosts(const std::vector<int>& host_of);  // how many different ones; 1 if empty

@@ -1,4 +1,4 @@
-// Pipelined chains: broadcast and reduce along the ring, cut at the root.
+// Pipelined chains: broadcast and reduce along the ring (of AlgorithmParams::order), cut at the root.
 //
 //      broadcast   root --c0,c1,..--> root+1 --c0,c1,..--> ... --> root-1    keep a copy, pass on
 //      reduce      root+1 --> root+2 --> ... --> root-1 --> root             add own input, pass on
@@ -12,19 +12,20 @@
 
 #include "algorithms/exchange.h"
 #include "algorithms/families.h"
+#include "algorithms/places.h"
 
 namespace tessera {
 namespace {
 
 constexpr const char* kChainName = "ring";
 
-// [i][c]: the slot for chunk c at position i + 1 of the chain, which starts at rank `head`.
+// [i][c]: the slot for chunk c at position i + 1 of the chain, which starts at place `head`.
 std::vector<std::vector<Slot>> make_links(Exchange& exchange, const AlgorithmParams& params,
-                                          int head) {
+                                          const Places& places, int head) {
   std::vector<std::vector<Slot>> links(params.ranks - 1);
   for (int i = 0; i + 1 < params.ranks; ++i) {
     for (int c = 0; c < params.chunks; ++c) {
-      links[i].push_back(exchange.slot((head + i) % params.ranks, (head + i + 1) % params.ranks));
+      links[i].push_back(exchange.slot(places.rank(head + i), places.rank(head + i + 1)));
     }
   }
   return links;
@@ -38,9 +39,11 @@ Plan chain_broadcast(const AlgorithmParams& params) {
   PlanBuilder plan(kChainName, Collective::kBroadcast, n, params.root, params.chunks,
                    params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
-  const std::vector<std::vector<Slot>> links = make_links(exchange, params, params.root);
+  const Places places(params);
+  const int head = places.place(params.root);
+  const std::vector<std::vector<Slot>> links = make_links(exchange, params, places, head);
   for (int i = 0; i < n; ++i) {
-    const int rank = (params.root + i) % n;
+    const int rank = places.rank(head + i);
     for (int c = 0; c < params.chunks; ++c) {
       std::vector<Ref> dsts{output(rank, c)};
       if (i + 1 < n) dsts.push_back(links[i][c].ref());
@@ -59,9 +62,11 @@ Plan chain_reduce(const AlgorithmParams& params) {
   PlanBuilder plan(kChainName, Collective::kReduce, n, params.root, params.chunks,
                    params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
-  const std::vector<std::vector<Slot>> links = make_links(exchange, params, params.root + 1);
+  const Places places(params);
+  const int head = places.place(params.root) + 1;
+  const std::vector<std::vector<Slot>> links = make_links(exchange, params, places, head);
   for (int i = 0; i < n; ++i) {
-    const int rank = (params.root + 1 + i) % n;
+    const int rank = places.rank(head + i);
     LaneRef lane = plan.lane(rank);
     for (int c = 0; c < params.chunks; ++c) {
       if (i == 0) {

@@ -8,9 +8,11 @@
 // A tree over the labels 1..n: the height of a label is its lowest set bit, so odd labels are
 // leaves.
 //
-//                   4                 first tree:  rank r has label r + 1
-//             2           6           second tree: rank r has label n - r if n is even,
-//          1     3     5                           else r, and rank 0 has n
+//                   4                 first tree:  place p has label p + 1
+//             2           6           second tree: place p has label n - p if n is even,
+//          1     3     5                           else p, and place 0 has n
+//
+// A place is that of a rank in AlgorithmParams::order.
 //
 // Each tree has two lanes at every rank: one climbs, one descends. A rank's leaf in one tree never
 // waits for its inner place in the other, and later chunks and passes climb while earlier ones
@@ -21,6 +23,7 @@
 #include <vector>
 
 #include "algorithms/families.h"
+#include "algorithms/places.h"
 #include "algorithms/trees.h"
 
 namespace tessera {
@@ -49,11 +52,13 @@ Tree label_tree(const std::vector<int>& rank_of) {
   return make_tree(std::move(parent));
 }
 
-std::vector<Tree> two_trees(int n) {
+std::vector<Tree> two_trees(const AlgorithmParams& params) {
+  const int n = params.ranks;
+  const Places places(params);
   std::vector<int> first, second;
   for (int label = 1; label <= n; ++label) {
-    first.push_back(label - 1);
-    second.push_back(n % 2 == 0 ? n - label : label % n);
+    first.push_back(places.rank(label - 1));
+    second.push_back(places.rank(n % 2 == 0 ? n - label : label));
   }
   return {label_tree(first), label_tree(second)};
 }
@@ -66,7 +71,7 @@ Plan double_tree_all_reduce(const AlgorithmParams& params) {
   PlanBuilder plan(kName, Collective::kAllReduce, params.ranks, -1, 2 * params.chunks,
                    params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
-  const std::vector<Tree> trees = two_trees(params.ranks);
+  const std::vector<Tree> trees = two_trees(params);
   std::vector<Way> up, down;  // by chunk; even chunks are the first tree's
   for (int c = 0; c < 2 * params.chunks; ++c) {
     up.push_back(way_up(exchange, trees[c % 2]));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "algorithms/places.h"
+
 namespace tessera {
 
 int Hosts::largest() const {
@@ -24,14 +26,16 @@ std::vector<BlockRun> Hosts::runs(int host) const {
 }
 
 Hosts hosts_of(const AlgorithmParams& params) {
-  Hosts hosts;
+  const Places places(params);
+  const auto name_of = [&](int rank) { return params.host_of.empty() ? 0 : params.host_of[rank]; };
   std::map<int, int> numbers;
+  for (int place = 0; place < params.ranks; ++place)
+    numbers.emplace(name_of(places.rank(place)), static_cast<int>(numbers.size()));
+  Hosts hosts;
+  hosts.ranks.resize(numbers.size());
   for (int rank = 0; rank < params.ranks; ++rank) {
-    const int name = params.host_of.empty() ? 0 : params.host_of[rank];
-    const auto [entry, fresh] = numbers.emplace(name, hosts.count());
-    if (fresh) hosts.ranks.emplace_back();
-    hosts.of.push_back(entry->second);
-    hosts.ranks[entry->second].push_back(rank);
+    hosts.of.push_back(numbers[name_of(rank)]);
+    hosts.ranks[hosts.of[rank]].push_back(rank);
   }
   return hosts;
 }

@@ -13,7 +13,7 @@
 namespace tessera {
 
 struct Hosts {
-  std::vector<int> of;                  // by rank: its host, from 0, in the order of first ranks
+  std::vector<int> of;  // by rank: its host, from 0, as AlgorithmParams::order meets them
   std::vector<std::vector<int>> ranks;  // by host, ascending
 
   int count() const { return static_cast<int>(ranks.size()); }

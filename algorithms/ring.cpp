@@ -12,7 +12,8 @@
 //
 // All-reduce: the one after the other on n chunks; the step that finishes a sum starts its way
 // round.
-// Every hop has a slot of its own, and a rank adds and passes on in one step.
+// Every hop has a slot of its own, and a rank adds and passes on in one step. "Next" and "left" are
+// those of AlgorithmParams::order.
 //
 // Cost: all-reduce      2 (n-1) alpha + 2 (n-1)/n S beta + (n-1)/n S gamma
 //       reduce-scatter  (n-1) alpha + (n-1)/n S (beta + gamma)
@@ -22,14 +23,14 @@
 
 #include "algorithms/exchange.h"
 #include "algorithms/families.h"
+#include "algorithms/places.h"
 
 namespace tessera {
 namespace {
 
 constexpr const char* kRingName = "ring";
 
-// [s]: the slot that the left neighbour fills in hop s, as rank 0 has it. The plan rotates: every
-// rank has the same.
+// [s]: the slot that the left neighbour fills in hop s, as rank 0 has it. Every rank has the same.
 using Hops = std::vector<Slot>;
 
 Hops make_hops(Exchange& exchange, const AlgorithmParams& params) {
@@ -38,44 +39,45 @@ Hops make_hops(Exchange& exchange, const AlgorithmParams& params) {
   return hops;
 }
 
-// Hops 0 .. n-2 of the reduce-scatter of one rank. `chunk_of(d)` is the chunk within a block, of
-// the sum that belongs to rank d. The last sum goes to `result`, and to `onward` if there is one.
+// Hops 0 .. n-2 of the reduce-scatter of the rank at one place. `chunk_of(d)` is the chunk within a
+// block, of the sum that belongs to rank d. The last sum goes to `result`, and to `onward` if there
+// is one.
 template <class ChunkOf>
-void reduce_round(PlanBuilder& plan, const Exchange& exchange, const Hops& hops, int rank,
-                  ChunkOf chunk_of, Ref result, const Slot* onward) {
+void reduce_round(PlanBuilder& plan, const Exchange& exchange, const Places& places,
+                  const Hops& hops, int place, ChunkOf chunk_of, Ref result, const Slot* onward) {
   const int n = static_cast<int>(hops.size()) + 1;
-  const int right = (rank + 1) % n;
+  const int rank = places.rank(place);
   LaneRef lane = plan.lane(rank);
-  const int first = wrap(rank - 1, n);
-  const Slot start = hops[0].at(right, n);
+  const int first = places.rank(place - 1);
+  const Slot start = places.at(hops[0], place + 1);
   exchange.fill(lane.copy(chunk_of(first), start.ref(), input(rank, first)), start);
   for (int s = 1; s < n; ++s) {
-    const int owner = wrap(rank - 1 - s, n);
-    const Slot in = hops[s - 1].at(rank, n);
+    const int owner = places.rank(place - 1 - s);
+    const Slot in = places.at(hops[s - 1], place);
     const Slot* out = s == n - 1 ? onward : &hops[s];
     std::vector<Ref> dsts;
     if (s == n - 1) dsts.push_back(result);
-    if (out != nullptr) dsts.push_back(out->at(right, n).ref());
+    if (out != nullptr) dsts.push_back(places.at(*out, place + 1).ref());
     StepRef step = lane.reduce(chunk_of(owner), std::move(dsts), {in.ref(), input(rank, owner)});
     exchange.take(step, in);
-    if (out != nullptr) exchange.fill(step, out->at(right, n));
+    if (out != nullptr) exchange.fill(step, places.at(*out, place + 1));
   }
 }
 
-// What arrives in hop s started at rank - 1 - s; it is kept, and passed on but for the last hop.
+// What arrives in hop s started s + 1 places before; it is kept, and passed on but for the last hop.
 template <class ChunkOf>
-void gather_round(PlanBuilder& plan, const Exchange& exchange, const Hops& hops, int rank,
-                  ChunkOf chunk_of) {
+void gather_round(PlanBuilder& plan, const Exchange& exchange, const Places& places,
+                  const Hops& hops, int place, ChunkOf chunk_of) {
   const int n = static_cast<int>(hops.size()) + 1;
-  const int right = (rank + 1) % n;
+  const int rank = places.rank(place);
   for (int s = 0; s < n - 1; ++s) {
-    const int owner = wrap(rank - 1 - s, n);
-    const Slot in = hops[s].at(rank, n);
+    const int owner = places.rank(place - 1 - s);
+    const Slot in = places.at(hops[s], place);
     std::vector<Ref> dsts{output(rank, owner)};
-    if (s + 1 < n - 1) dsts.push_back(hops[s + 1].at(right, n).ref());
+    if (s + 1 < n - 1) dsts.push_back(places.at(hops[s + 1], place + 1).ref());
     StepRef step = plan.lane(rank).copy(chunk_of(owner), std::move(dsts), in.ref());
     exchange.take(step, in);
-    if (s + 1 < n - 1) exchange.fill(step, hops[s + 1].at(right, n));
+    if (s + 1 < n - 1) exchange.fill(step, places.at(hops[s + 1], place + 1));
   }
 }
 
@@ -91,9 +93,11 @@ Plan ring_all_reduce(const AlgorithmParams& params) {
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
   const Hops sums = make_hops(exchange, params);
   const Hops results = make_hops(exchange, params);
-  for (int rank = 0; rank < programs(params); ++rank) {
-    reduce_round(plan, exchange, sums, rank, own_chunk, output(rank, rank), &results[0]);
-    gather_round(plan, exchange, results, rank, own_chunk);
+  const Places places(params);
+  for (int place = 0; place < programs(params); ++place) {
+    const int rank = places.rank(place);
+    reduce_round(plan, exchange, places, sums, place, own_chunk, output(rank, rank), &results[0]);
+    gather_round(plan, exchange, places, results, place, own_chunk);
   }
   return std::move(plan).build();
 }
@@ -104,8 +108,10 @@ Plan ring_reduce_scatter(const AlgorithmParams& params) {
   PlanBuilder plan(kRingName, Collective::kReduceScatter, n, -1, 1, params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
   const Hops hops = make_hops(exchange, params);
-  for (int rank = 0; rank < programs(params); ++rank) {
-    reduce_round(plan, exchange, hops, rank, only_chunk, output(rank, 0), nullptr);
+  const Places places(params);
+  for (int place = 0; place < programs(params); ++place) {
+    const Ref result = output(places.rank(place), 0);
+    reduce_round(plan, exchange, places, hops, place, only_chunk, result, nullptr);
   }
   return std::move(plan).build();
 }
@@ -116,11 +122,13 @@ Plan ring_all_gather(const AlgorithmParams& params) {
   PlanBuilder plan(kRingName, Collective::kAllGather, n, -1, 1, params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::symmetric(params));
   const Hops hops = make_hops(exchange, params);
-  for (int rank = 0; rank < programs(params); ++rank) {
-    const Slot out = hops[0].at((rank + 1) % n, n);
+  const Places places(params);
+  for (int place = 0; place < programs(params); ++place) {
+    const int rank = places.rank(place);
+    const Slot out = places.at(hops[0], place + 1);
     StepRef start = plan.lane(rank).copy(0, {out.ref(), output(rank, rank)}, input(rank, 0));
     exchange.fill(start, out);
-    gather_round(plan, exchange, hops, rank, only_chunk);
+    gather_round(plan, exchange, places, hops, place, only_chunk);
   }
   return std::move(plan).build();
 }

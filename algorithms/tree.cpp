@@ -1,7 +1,7 @@
 // Pipelined binary trees: broadcast and reduce.
 //
-// Number the ranks from the root on: v = (rank - root) mod n. The children of v are 2v + 1 and
-// 2v + 2.
+// Number the ranks from the root on, in AlgorithmParams::order: v = (place - place of the root) mod
+// n. The children of v are 2v + 1 and 2v + 2.
 //
 //             0
 //           /   \            m chunks follow each other: an inner rank passes one chunk on,
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "algorithms/families.h"
+#include "algorithms/places.h"
 #include "algorithms/trees.h"
 
 namespace tessera {
@@ -25,9 +26,12 @@ namespace {
 
 constexpr const char* kTreeName = "tree";
 
-Tree binary_tree(int ranks, int root) {
-  std::vector<int> parent(ranks, -1);
-  for (int v = 1; v < ranks; ++v) parent[(v + root) % ranks] = ((v - 1) / 2 + root) % ranks;
+Tree binary_tree(const AlgorithmParams& params) {
+  const Places places(params);
+  const int root = places.place(params.root);
+  std::vector<int> parent(params.ranks, -1);
+  for (int v = 1; v < params.ranks; ++v)
+    parent[places.rank(root + v)] = places.rank(root + (v - 1) / 2);
   return make_tree(std::move(parent));
 }
 
@@ -38,7 +42,7 @@ Plan tree_broadcast(const AlgorithmParams& params) {
   PlanBuilder plan(kTreeName, Collective::kBroadcast, params.ranks, params.root, params.chunks,
                    params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
-  const Tree tree = binary_tree(params.ranks, params.root);
+  const Tree tree = binary_tree(params);
   for (int c = 0; c < params.chunks; ++c) {
     const Way down = way_down(exchange, tree);
     start_down(plan, exchange, down, Cargo::same(c));
@@ -54,7 +58,7 @@ Plan tree_reduce(const AlgorithmParams& params) {
   PlanBuilder plan(kTreeName, Collective::kReduce, params.ranks, params.root, params.chunks,
                    params.scratch_depth);
   Exchange exchange(plan, params.scratch_depth, Exchange::Credits::kAlways);
-  const Tree tree = binary_tree(params.ranks, params.root);
+  const Tree tree = binary_tree(params);
   for (int c = 0; c < params.chunks; ++c) {
     const Way up = way_up(exchange, tree);
     for (int rank = 0; rank < params.ranks; ++rank) {

@@ -78,8 +78,8 @@ struct Config {
 
   // The settings that all ranks must share, in a fixed order; compared at init.
   Texts shared_settings() const;
-  // Those that the ranks of a host must share: what describes a host may differ between hosts, and
-  // nothing that they do together follows from it.
+  // Those that the ranks of a host must share: what describes a host may differ between hosts; what
+  // hosts do together by it, ranks tell each other.
   Texts host_settings() const;
 
   // Sockets between two ranks, 1 to 64 after from_environment().

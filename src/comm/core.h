@@ -18,6 +18,7 @@
 #include "transports/net_plugin/library.h"
 #include "transports/peer.h"
 #include "transports/shm/segment.h"
+#include "tuner/seats.h"
 #include "tuner/tuner.h"
 
 namespace tessera {
@@ -31,11 +32,13 @@ constexpr size_t arena_bytes(int ranks) {
 }
 
 // What choices are made by, read once: ranks compared it when they met, and the children of a
-// communicator inherit it. Each may be null.
+// communicator inherit it. Each pointer may be null.
 struct Tuning {
   std::shared_ptr<const Profile> profile;
   std::shared_ptr<const TunerLibrary> plugin;
   std::shared_ptr<const net_plugin::Library> net;  // null: the library's own networks
+  Seat seat = {};                                  // of this rank
+  bool one_ring = false;                           // see seat_ranks()
 };
 
 struct Core {
@@ -60,7 +63,7 @@ struct Core {
   bool one_process = false;  // all ranks in this process
   // every pair may read and write each other's memory through the kernel
   bool single_copy = false;
-  double network_bandwidth = Network{}.bandwidth;  // as Site::network, as far as this rank knows
+  NodeLink network = {Network{}.latency, Network{}.bandwidth};  // as far as this rank knows
   Site site;
   Tuning tuning;
   std::unique_ptr<Tuner> tuner;       // of collectives

@@ -88,7 +88,8 @@ Status share_segment(Core& core, HandOver& hand_over) {
 struct Greeting {
   uint64_t probe_address;
   uint64_t single_copy;
-  double network_bandwidth;
+  NodeLink network;
+  Seat seat;
   cpu_set_t cores;
   Code fault;  // that the rank cannot go on, and why
   char reason[200];
@@ -138,6 +139,25 @@ void describe_emulated(const emulated::Links& links, Site& site) {
   }
 }
 
+// The slowest of what ranks know of their hosts' links.
+void describe_network(const std::vector<Greeting>& greetings, Network& network) {
+  network.latency = 0;
+  network.bandwidth = greetings.front().network.bandwidth;
+  for (const Greeting& greeting : greetings) {
+    network.latency = std::max(network.latency, greeting.network.latency);
+    network.bandwidth = std::min(network.bandwidth, greeting.network.bandwidth);
+  }
+}
+
+void take_seats(Core& core, const std::vector<Greeting>& greetings) {
+  std::vector<Seat> seats;
+  for (const Greeting& greeting : greetings) seats.push_back(greeting.seat);
+  seat_ranks(core.site, seats, core.tuning.one_ring);
+  if (core.rank == 0 && !core.site.order.empty())
+    log::info(core.rank, "rings and trees take the ranks in this order: {}",
+              fmt::join(core.site.order, " "));
+}
+
 Status make_tuners(Core& core) {
   Result<std::unique_ptr<TunerPlugin>> plugin =
       TunerPlugin::create(core.tuning.plugin, core.id, core.ranks);
@@ -145,7 +165,7 @@ Status make_tuners(Core& core) {
   Site pair = core.site;
   pair.ranks = 2;
   pair.hosts = 1;
-  pair.host_of = {};
+  pair.host_of = pair.order = pair.node_of = {};
   Result<Tuner> all =
       Tuner::create(core.site, core.config, core.tuning.profile, std::move(plugin).value());
   if (!all.ok()) return all.status();
@@ -166,8 +186,13 @@ Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
   static uint64_t word = cma::kProbeWord;  // written only with its own value, by peers
   std::vector<int> everyone(core.ranks);
   for (int rank = 0; rank < core.ranks; ++rank) everyone[rank] = rank;
-  Greeting mine{
-      reinterpret_cast<uint64_t>(&word), 0, core.network_bandwidth, usable_cores(), Code::kOk, {}};
+  Greeting mine{reinterpret_cast<uint64_t>(&word),
+                0,
+                core.network,
+                core.tuning.seat,
+                usable_cores(),
+                Code::kOk,
+                {}};
   Result<std::vector<Greeting>> all =
       exchange.all_gather(everyone, mine, SetupCall::kInit, deadline);
   if (!all.ok()) return all.status();
@@ -196,11 +221,10 @@ Status probe_machine(Core& core, SetupExchange& exchange, Deadline deadline) {
   core.site.hosts = static_cast<int>(hosts.size());
   if (hosts.size() > 1) {
     core.site.host_of = std::move(host_of);
-    for (const Greeting& greeting : all.value())
-      core.site.network.bandwidth =
-          std::min(core.site.network.bandwidth, greeting.network_bandwidth);
+    describe_network(all.value(), core.site.network);
   }
   if (core.emulated) describe_emulated(*core.emulated, core.site);
+  take_seats(core, all.value());
   const Status tuned = make_tuners(core);  // a plugin may have refused this rank only
   if (!tuned.ok()) complain(mine, tuned);
   bool possible = core.config.single_copy;

@@ -56,10 +56,13 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   joining.config.emulation_digest = emulated::contents_digest(options.config.emulate);
   Result<Membership> membership = join(id, joining, deadline);
   if (!membership.ok()) return membership.status();
-  Result<std::unique_ptr<Communicator>> made =
-      wrap(form(std::move(membership).value(), rank, options,
-                {profile.value(), plugin.value(), net.value()}, deadline),
-           options);
+  Tuning tuning{profile.value(), plugin.value(), net.value()};
+  Result<Seat> seat = files->seat(membership->members, rank);
+  if (!seat.ok()) return seat.status();
+  tuning.seat = seat.value();
+  tuning.one_ring = files->has_rings();
+  Result<std::unique_ptr<Communicator>> made = wrap(
+      form(std::move(membership).value(), rank, options, std::move(tuning), deadline), options);
   if (!made.ok()) return made;
   if (Status s = files->dump(options.config, rank, ranks); !s.ok()) return s;
   return made;

@@ -64,7 +64,10 @@ Status connect_hosts(Core& core, Membership membership, Deadline deadline,
   if (!tcp.ok()) return tcp.status();
   if (Status s = engine->connect(std::move(tcp).value(), names, deadline, meanwhile); !s.ok())
     return s;
-  if (!engine->in_use()) core.network_bandwidth = network_bandwidth(core.members);
+  if (!engine->in_use())
+    core.network.bandwidth = network_bandwidth(core.members);
+  else if (core.tuning.seat.between_hosts.bandwidth > 0)
+    core.network = core.tuning.seat.between_hosts;
   core.ports->set_engine(std::move(engine));
   return {};
 }

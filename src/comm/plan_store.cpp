@@ -17,7 +17,7 @@ Result<std::shared_ptr<const VerifiedPlan>> SharedPlans::get(const Algorithm& al
                                                              const AlgorithmParams& params) {
   const std::lock_guard lock(mutex_);
   auto& plan = plans_[{&algorithm, params.ranks, params.root, params.scratch_depth, params.chunks,
-                       params.host_of}];
+                       params.host_of, params.order}];
   if (plan) return plan;
   Result<VerifiedPlan> verified = verify(algorithm.build(params));
   if (!verified.ok()) return verified.status();
@@ -36,11 +36,8 @@ Result<LinkedPlan*> PlanStore::get(const Choice& choice, int root) {
         entry.slot_bytes == choice.slot_bytes && entry.depth == choice.depth)
       return entry.plan.get();
   }
-  AlgorithmParams params;
-  params.ranks = core_.ranks;
-  params.root = root;
+  AlgorithmParams params = params_at(core_.site, root);
   params.scratch_depth = choice.depth;
-  params.host_of = core_.site.host_of;
   Result<std::shared_ptr<const VerifiedPlan>> verified = shared_->get(*choice.algorithm, params);
   if (!verified.ok()) return verified.status();
 

@@ -31,7 +31,7 @@ class SharedPlans {
                                                   const AlgorithmParams& params);
 
  private:
-  using Key = std::tuple<const Algorithm*, int, int, int, int, std::vector<int>>;
+  using Key = std::tuple<const Algorithm*, int, int, int, int, std::vector<int>, std::vector<int>>;
   std::mutex mutex_;
   std::map<Key, std::shared_ptr<const VerifiedPlan>> plans_;
 };

@@ -119,7 +119,7 @@ struct alignas(kCacheLine) SetupBox {
   PaddedCounter taken;    // by the receiver
   PaddedCounter revoked;  // by the sender: number of its last message that no longer counts
   SetupOccasion occasion;
-  std::array<std::byte, 368> payload;
+  std::array<std::byte, 432> payload;
 };
 
 struct alignas(kCacheLine) PairArea {

@@ -124,6 +124,33 @@ Status TopologyFiles::read_graphs(const std::string& path, int ranks) {
   return {};
 }
 
+Result<Seat> TopologyFiles::seat(const std::vector<Member>& members, int rank) const {
+  Seat seat;
+  if (machine_) {
+    int neighbours = 0, own = 0;
+    for (const Member& member : members) {
+      if (member.rank == rank) own = neighbours;
+      if (member.host == members[static_cast<size_t>(rank)].host) ++neighbours;
+    }
+    const topology::Graph graph = topology::graph_of(*machine_);
+    std::vector<int> nodes = places_of_file(graph, neighbours);
+    if (nodes.empty()) nodes = places_of_host_ranks(graph, neighbours);
+    const Result<std::vector<Seat>> seats = seats_on(graph, nodes);
+    if (!seats.ok()) return of_variable("NCCL_TOPO_FILE", seats.status());
+    if (!seats->empty()) seat = seats.value()[static_cast<size_t>(own)];
+  } else {
+    seat = seat_here();
+  }
+  if (!graphs_) return seat;
+  for (const topology::SearchedGraph& graph : graphs_->graphs) {
+    if (graph.id != 0 || graph.channels.empty()) continue;
+    const std::vector<GraphGpu>& ring = graph.channels.front().gpus;
+    for (size_t place = 0; place < ring.size(); ++place)
+      if (ring[place].rank == rank) seat.place = static_cast<int32_t>(place);
+  }
+  return seat;
+}
+
 Status TopologyFiles::dump(const Config& config, int rank, int ranks) const {
   const bool topology = !config.topology_dump.empty() && config.topology_dump_rank == rank;
   const bool graphs = !config.graph_dump.empty() && config.graph_dump_rank == rank;

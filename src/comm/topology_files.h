@@ -2,6 +2,9 @@
 // machine is and which rings it has, NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE ask for both to
 // be written.
 //
+// They decide where ranks sit (tuner/seats.h): rings and trees follow the first ring of the graph
+// file, else the first one that a search finds on the machine of the topology file.
+//
 // A file that is named and cannot be read, or is faulty, is an error that names variable, file,
 // line and attribute. Where no variable is set nothing is read and nothing is discovered.
 //
@@ -18,11 +21,14 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/config.h"
 #include "base/status.h"
+#include "comm/bootstrap.h"
 #include "topology/graph_xml.h"
 #include "topology/machine.h"
+#include "tuner/seats.h"
 
 namespace tessera {
 
@@ -35,6 +41,11 @@ class TopologyFiles {
   // there is no file.
   const std::string& topology_digest() const { return topology_digest_; }
   const std::string& graph_digest() const { return graph_digest_; }
+
+  bool has_rings() const { return graphs_.has_value(); }
+  // Of a rank: by the files, or as seat_here() says. Errors: kInvalidUsage, the topology file has no
+  // place for the ranks of this host.
+  Result<Seat> seat(const std::vector<Member>& members, int rank) const;
 
   // Writes what is asked of this rank. Errors name the file.
   Status dump(const Config& config, int rank, int ranks) const;

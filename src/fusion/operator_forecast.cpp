@@ -23,10 +23,8 @@ Result<double> alone_us(const Core& core, const FusedDescription& d, const Geome
   if (!chosen.ok()) return chosen.status();
   if (!core.ports) return core.tuner->estimator().estimate(chosen.value(), block).microseconds;
   const Choice choice = core.tuner->choice_of_bulk(call, chosen.value());
-  AlgorithmParams params;
-  params.ranks = core.ranks;
+  AlgorithmParams params = params_at(core.site, -1);
   params.scratch_depth = choice.depth;
-  params.host_of = core.site.host_of;
   return collective_time(*chosen.value().algorithm, params, block, choice.slot_bytes, routes);
 }
 

@@ -75,6 +75,17 @@ std::vector<Candidate> candidates(Collective collective, const Site& site) {
   return all;
 }
 
+AlgorithmParams params_at(const Site& site, int root) {
+  AlgorithmParams params;
+  params.ranks = site.ranks;
+  params.root = root;
+  params.host_of = site.host_of;
+  params.order = site.order;
+  return params;
+}
+
+int some_root(Collective collective) { return has_root(collective) ? 0 : -1; }
+
 std::vector<Candidate> other_slices(const Candidate& candidate, const Site& site,
                                     const Config& config) {
   constexpr size_t kLeast = 2 * KiB;  // below, steps cost more than what they move
@@ -92,10 +103,7 @@ std::vector<Candidate> other_slices(const Candidate& candidate, const Site& site
 }
 
 size_t one_pass_up_to(const Candidate& other, const Site& site, const Config& config) {
-  AlgorithmParams params;
-  params.ranks = site.ranks;
-  params.root = has_root(other.algorithm->collective) ? 0 : -1;
-  params.host_of = site.host_of;
+  const AlgorithmParams params = params_at(site, some_root(other.algorithm->collective));
   const int chunks = other.algorithm->build(params).chunks_per_block;
   return std::min(other.slot_bytes, staged_slot(other.algorithm->collective, site, config)) *
          static_cast<size_t>(chunks);

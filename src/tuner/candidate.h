@@ -37,6 +37,15 @@ struct Network {
   double bandwidth = 3e3;  // of a host, each way
 };
 
+// The links between the NUMA nodes of a host, as the model takes them to be where no description
+// says more: those of a common two-socket machine. Microseconds, beyond what a hop within a node
+// takes; bytes per microsecond, of a node, each way.
+struct NodeLink {
+  double latency = 0.15;
+  double bandwidth = 20e3;
+  bool operator==(const NodeLink&) const = default;
+};
+
 // What all ranks know of the place they run in.
 struct Site {
   int ranks = 1;
@@ -45,7 +54,15 @@ struct Site {
   int hosts = 1;                  // of the ranks: count_hosts(host_of)
   std::vector<int> host_of = {};  // see AlgorithmParams; empty on one host
   Network network = {};
+  std::vector<int> order = {};    // see AlgorithmParams; empty: as numbered
+  std::vector<int> node_of = {};  // by rank: equal on one NUMA node; empty: one on each host
+  NodeLink between_nodes = {};
 };
+
+// What an algorithm is built with at a site.
+AlgorithmParams params_at(const Site& site, int root);
+// A root, where the collective has one.
+int some_root(Collective collective);
 
 // A bulk call, as all ranks know it once they have announced their buffers.
 struct BulkCall {

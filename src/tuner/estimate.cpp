@@ -57,17 +57,18 @@ const Estimator::Curve* Estimator::curve(const Candidate& candidate, int ranks) 
 }
 
 double Estimator::model(const Candidate& candidate, int ranks, size_t block_bytes) {
+  Site site = site_;
+  if (ranks != site.ranks) {  // where they would sit is not known
+    site.ranks = ranks;
+    site.crowded = ranks > site.cores;
+    site.order.clear();
+    site.node_of.clear();
+  }
   auto [entry, fresh] = works_.try_emplace({candidate.algorithm, ranks});
   if (fresh) {
-    AlgorithmParams params;
-    params.ranks = ranks;
-    params.root = has_root(candidate.algorithm->collective) ? 0 : -1;
-    params.host_of = site_.host_of;
-    entry->second = work_of(candidate.algorithm->build(params), site_.host_of);
+    const AlgorithmParams params = params_at(site, some_root(candidate.algorithm->collective));
+    entry->second = work_of(candidate.algorithm->build(params), site);
   }
-  Site site = site_;
-  site.ranks = ranks;
-  site.crowded = ranks > site.cores;
   const bool sliced = candidate.protocol == Protocol::kStaged;
   const size_t slot = sliced ? choice_of(candidate, site, config_, 0).slot_bytes : 0;
   return model_time(entry->second, candidate.protocol, site, block_bytes, slot);

@@ -2,17 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <compare>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace tessera {
 namespace {
 
-// A chain of messages: those between hosts, and the others. One between hosts outweighs many within.
+// A chain of messages: those between hosts, those between NUMA nodes, and the others. One between
+// hosts outweighs many within.
 struct Chain {
-  double crossings = 0, hops = 0;
-  auto operator<=>(const Chain&) const = default;
+  double crossings = 0;
+  double within = 0;  // what the others take where ranks have cores of their own
+  double hops = 0, strides = 0;
+  bool operator<(const Chain& other) const {
+    return std::pair(crossings, within) < std::pair(other.crossings, other.within);
+  }
 };
 
 // What came before: the longest chain, and the most blocks that were moved one after the other,
@@ -49,20 +54,37 @@ double reduced_by(const Plan& plan, const Step& step) {
   return blocks * static_cast<double>(step.srcs.size());
 }
 
-// Whether two ranks are on different hosts.
-class Apart {
+// What lies between two ranks.
+class Between {
  public:
-  explicit Apart(const std::vector<int>& host_of) : host_of_(host_of) {}
-  bool operator()(int a, int b) const { return !host_of_.empty() && host_of_[a] != host_of_[b]; }
+  explicit Between(const Site& site) : site_(site) {}
+  bool hosts(int a, int b) const { return differ(site_.host_of, a, b); }
+  bool nodes(int a, int b) const { return !hosts(a, b) && differ(site_.node_of, a, b); }
+  void add_message(Chain& chain, int from, int to) const {
+    constexpr double kHop = HostCosts{}.hop;
+    if (from == to) return;
+    if (hosts(from, to)) {
+      ++chain.crossings;
+    } else if (nodes(from, to)) {
+      ++chain.strides;
+      chain.within += kHop + site_.between_nodes.latency;
+    } else {
+      ++chain.hops;
+      chain.within += kHop;
+    }
+  }
 
  private:
-  const std::vector<int>& host_of_;
+  static bool differ(const std::vector<int>& of, int a, int b) {
+    return !of.empty() && of[static_cast<size_t>(a)] != of[static_cast<size_t>(b)];
+  }
+  const Site& site_;
 };
 
 class Walk {
  public:
-  Walk(const Plan& plan, Apart apart)
-      : plan_(plan), apart_(apart), counters_(plan.ranks), lanes_(plan.ranks) {
+  Walk(const Plan& plan, Between between)
+      : plan_(plan), between_(between), counters_(plan.ranks), lanes_(plan.ranks) {
     for (int rank = 0; rank < plan.ranks; ++rank) {
       counters_[rank].resize(plan.programs[rank].counters.size());
       lanes_[rank].resize(plan.programs[rank].lanes.size());
@@ -108,38 +130,55 @@ class Walk {
       CounterState& counter = counters_[signal.rank][signal.counter];
       counter.value += signal.increment;
       Past longer = past;
-      if (apart_(rank, signal.rank)) {
-        ++longer.chain.crossings;
-      } else if (signal.rank != rank) {
-        ++longer.chain.hops;
-      }
+      between_.add_message(longer.chain, rank, signal.rank);
       counter.past.join(longer);
     }
     return true;
   }
 
   const Plan& plan_;
-  Apart apart_;
+  Between between_;
   std::vector<std::vector<CounterState>> counters_;
   std::vector<std::vector<LaneState>> lanes_;
 };
 
-// What passes between hosts: messages of the busiest rank, blocks of the busiest host.
-void count_traffic(const Plan& plan, const std::vector<int>& host_of, PlanWork& work) {
-  const Apart apart(host_of);
-  std::map<int, double> sent, taken;  // blocks, by host
-  std::vector<double> messages(plan.ranks);
+// Blocks that leave or enter the busiest of some groups of ranks.
+class Traffic {
+ public:
+  explicit Traffic(const std::vector<int>& group_of) : group_of_(group_of) {}
+  void add(int from, int to, double blocks) {
+    sent_[group_of_[static_cast<size_t>(from)]] += blocks;
+    taken_[group_of_[static_cast<size_t>(to)]] += blocks;
+  }
+  double most() const {
+    double most = 0;
+    for (const auto* way : {&sent_, &taken_}) {
+      for (const auto& [group, blocks] : *way) most = std::max(most, blocks);
+    }
+    return most;
+  }
+
+ private:
+  const std::vector<int>& group_of_;
+  std::map<int, double> sent_, taken_;
+};
+
+void count_traffic(const Plan& plan, const Site& site, PlanWork& work) {
+  const Between between(site);
+  Traffic of_hosts(site.host_of), of_nodes(site.node_of);
+  std::vector<double> messages(static_cast<size_t>(plan.ranks));
+  const auto move = [&](int from, int to, double blocks) {
+    if (between.hosts(from, to)) of_hosts.add(from, to, blocks);
+    if (between.nodes(from, to)) of_nodes.add(from, to, blocks);
+  };
   for (int rank = 0; rank < plan.ranks; ++rank) {
     for (const Lane& lane : plan.programs[rank].lanes) {
       for (const Step& step : lane.steps) {
-        for (const Ref& dst : step.dsts) {
-          if (!apart(rank, dst.rank)) continue;
-          const double blocks = static_cast<double>(step.chunks) / plan.chunks_per_block;
-          sent[host_of[rank]] += blocks;
-          taken[host_of[dst.rank]] += blocks;
-        }
+        const double blocks = static_cast<double>(step.chunks) / plan.chunks_per_block;
+        for (const Ref& dst : step.dsts) move(rank, dst.rank, blocks);
+        for (const Ref& src : step.srcs) move(src.rank, rank, blocks);
         for (const Signal& signal : step.signals) {
-          if (!apart(rank, signal.rank)) continue;
+          if (!between.hosts(rank, signal.rank)) continue;
           ++messages[rank];
           ++messages[signal.rank];
         }
@@ -147,21 +186,21 @@ void count_traffic(const Plan& plan, const std::vector<int>& host_of, PlanWork& 
     }
   }
   for (const double count : messages) work.messages = std::max(work.messages, count);
-  for (const auto* way : {&sent, &taken}) {
-    for (const auto& [host, blocks] : *way) work.carried = std::max(work.carried, blocks);
-  }
+  work.carried = of_hosts.most();
+  work.bridged = of_nodes.most();
 }
 
 }  // namespace
 
-PlanWork work_of(const Plan& plan, const std::vector<int>& host_of) {
+PlanWork work_of(const Plan& plan, const Site& site) {
   PlanWork work;
-  const Past longest = Walk(plan, Apart(host_of)).run();
+  const Past longest = Walk(plan, Between(site)).run();
   work.hops = longest.chain.hops;
+  work.strides = longest.chain.strides;
   work.crossings = longest.chain.crossings;
   work.path = longest.path;
   work.chunks = plan.chunks_per_block;
-  if (!host_of.empty()) count_traffic(plan, host_of, work);
+  if (!site.host_of.empty() || !site.node_of.empty()) count_traffic(plan, site, work);
   for (const RankProgram& program : plan.programs) {
     double copied = 0, reduced = 0, moves = 0;
     for (const Lane& lane : program.lanes) {
@@ -188,7 +227,8 @@ double model_time(const PlanWork& work, Protocol protocol, const Site& site, siz
   const double most = static_cast<double>(slot_bytes) * work.chunks;
   const double slice = slot_bytes == 0 ? bytes : std::min(bytes, most);
   const double rest = bytes - slice;
-  double time = costs.call + work.hops * hop + work.crossings * site.network.latency;
+  double time = costs.call + work.hops * hop + work.strides * (hop + site.between_nodes.latency) +
+                work.crossings * site.network.latency;
   if (protocol != Protocol::kLowLatency)  // meeting
     time += 2 * (site.hosts > 1 ? site.network.latency : hop);
   double moving = work.copied / costs.copy + work.reduced / costs.reduce;
@@ -198,11 +238,13 @@ double model_time(const PlanWork& work, Protocol protocol, const Site& site, siz
   }
   const double messages = work.messages * site.network.message;
   const double carrying = work.carried / site.network.bandwidth;
-  time += std::max(moving * sharing, work.path / costs.copy) * slice + messages + carrying * slice;
+  const double bridging = work.bridged / site.between_nodes.bandwidth;
+  time += std::max({moving * sharing, work.path / costs.copy, bridging}) * slice + messages +
+          carrying * slice;
   if (rest <= 0) return time;
   const double passes = std::ceil(rest / slice);
   return time + std::max(passes * (work.moves * hop + messages) + moving * sharing * rest,
-                         carrying * rest);
+                         std::max(bridging, carrying) * rest);
 }
 
 }  // namespace tessera

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+#include <random>
 #include <vector>
 
 #include "algorithms/support.h"
@@ -45,6 +48,16 @@ TEST_P(EveryAlgorithm, VerifiesForEveryNumberOfChunks) {
       params.chunks = chunks;
       expect_verifies(GetParam(), params);
     }
+  });
+}
+
+TEST_P(EveryAlgorithm, VerifiesForRanksInAnyOrder) {
+  std::mt19937 random(11);
+  for_each_shape(GetParam(), {2, 3, 4, 5, 8, 13, 16}, [&](AlgorithmParams params) {
+    params.order.resize(static_cast<size_t>(params.ranks));
+    std::iota(params.order.begin(), params.order.end(), 0);
+    std::shuffle(params.order.begin(), params.order.end(), random);
+    expect_verifies(GetParam(), params);
   });
 }
 

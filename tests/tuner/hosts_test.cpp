@@ -41,7 +41,7 @@ PlanWork work(Collective collective, std::string_view name, const Site& site) {
   params.ranks = site.ranks;
   params.root = has_root(collective) ? 0 : -1;
   params.host_of = site.host_of;
-  return work_of(find_algorithm(collective, name, Reach::kStaged)->build(params), site.host_of);
+  return work_of(find_algorithm(collective, name, Reach::kStaged)->build(params), site);
 }
 
 TEST(SeveralHosts, PlansForThemAreCandidatesThereOnlyAndComeFirst) {
