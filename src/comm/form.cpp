@@ -18,6 +18,7 @@
 #include "sync/barrier.h"
 #include "transports/cma/cma.h"
 #include "transports/emulated/description.h"
+#include "tuner/emulated_site.h"
 
 namespace tessera {
 namespace {
@@ -124,19 +125,6 @@ Status emulate(Core& core, bool several_hosts) {
   if (!links.ok()) return links.status();
   core.emulated = std::make_shared<const emulated::Links>(std::move(links).value());
   return {};
-}
-
-// The hosts of the description, and what lies between them.
-void describe_emulated(const emulated::Links& links, Site& site) {
-  site.hosts = count_hosts(links.hosts);
-  if (site.hosts == 1) return;
-  site.host_of = links.hosts;
-  for (int rank = 1; rank < links.ranks; ++rank) {
-    if (links.hosts[rank] == links.hosts[0]) continue;
-    site.network.latency = static_cast<double>(links.way(0, rank).latency.count()) / 1e3;
-    site.network.bandwidth = links.rate(0, rank) * 1e3;
-    return;
-  }
 }
 
 // The slowest of what ranks know of their hosts' links.

@@ -27,10 +27,12 @@ double at(const Curve& other, const Curve& rule, double x) {
   return at(rule, x) + at(other, nearest) - at(rule, nearest);
 }
 
+bool beyond(const Curve& curve, double x) { return x > curve.back().first; }
+
 }  // namespace
 
 const char* to_string(Source source) {
-  constexpr const char* kNames[] = {"measured", "interpolated", "model"};
+  constexpr const char* kNames[] = {"measured", "interpolated", "extrapolated", "model"};
   return kNames[static_cast<int>(source)];
 }
 
@@ -79,7 +81,8 @@ Estimate Estimator::estimate(const Candidate& candidate, size_t block_bytes) {
   if (const Curve* own = curve(candidate, site_.ranks)) {
     const Curve* rule = curve(by_rule(candidate), site_.ranks);
     const bool other = candidate.slot_bytes > 0 && rule != nullptr;
-    return {std::exp2(other ? at(*own, *rule, x) : at(*own, x)), Source::kMeasured};
+    return {std::exp2(other ? at(*own, *rule, x) : at(*own, x)),
+            beyond(*own, x) ? Source::kExtrapolated : Source::kMeasured};
   }
   int fewer = 0, more = 0;
   for (const int ranks : rank_counts_) {
@@ -90,13 +93,15 @@ Estimate Estimator::estimate(const Candidate& candidate, size_t block_bytes) {
   if (fewer != 0 && more != 0) {
     const double share = std::log2(static_cast<double>(site_.ranks) / fewer) /
                          std::log2(static_cast<double>(more) / fewer);
-    const double low = at(*curve(candidate, fewer), x), high = at(*curve(candidate, more), x);
-    return {std::exp2(low + share * (high - low)), Source::kInterpolated};
+    const Curve &few = *curve(candidate, fewer), &many = *curve(candidate, more);
+    const double low = at(few, x), high = at(many, x);
+    return {std::exp2(low + share * (high - low)),
+            beyond(few, x) || beyond(many, x) ? Source::kExtrapolated : Source::kInterpolated};
   }
   const double modelled = model(candidate, site_.ranks, block_bytes);
   if (const int nearest = fewer != 0 ? fewer : more; nearest != 0) {
     const double known = std::exp2(at(*curve(candidate, nearest), x));
-    return {known * modelled / model(candidate, nearest, block_bytes), Source::kInterpolated};
+    return {known * modelled / model(candidate, nearest, block_bytes), Source::kExtrapolated};
   }
   return {modelled, Source::kModel};
 }

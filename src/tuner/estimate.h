@@ -3,8 +3,10 @@
 //   measured      the profile has this candidate with so many ranks; between sizes by a straight
 //                 line in the logarithms. Other slices than the rule's: by their ratio to the
 //                 rule's, which stays beyond the largest size that they were measured at
-//   interpolated  it has it with fewer and more ranks: between them likewise; beyond the last by
-//                 the ratio of the model's times
+//   interpolated  it has it with fewer and more ranks: between them likewise
+//   extrapolated  the call lies beyond what the profile has: larger than the largest size (the line
+//                 through the last two goes on), or with more ranks than the most or fewer than the
+//                 fewest (the nearest count's time, by the ratio of the model's times)
 //   model         nothing is known of it: a walk over the plan with default costs (tuner/model.h)
 //
 // Slices count in the model: those of the candidate, or the configuration's.
@@ -22,7 +24,7 @@
 
 namespace tessera {
 
-enum class Source : uint8_t { kMeasured, kInterpolated, kModel };
+enum class Source : uint8_t { kMeasured, kInterpolated, kExtrapolated, kModel };
 const char* to_string(Source source);
 
 struct Estimate {
@@ -36,6 +38,12 @@ class Estimator {
   Estimator(const Site& site, std::shared_ptr<const Profile> profile, const Config& config = {});
 
   Estimate estimate(const Candidate& candidate, size_t block_bytes);
+
+  // Whether the profile has the candidate, in its slices, with as many ranks as the site: estimates
+  // of any size rest on that then.
+  bool measured(const Candidate& candidate) const {
+    return curve(candidate, site_.ranks) != nullptr;
+  }
 
   // Whether the profile knows the collective at all: then its times decide, else rules do.
   bool knows(Collective collective) const { return known_[static_cast<size_t>(collective)]; }

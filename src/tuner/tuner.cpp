@@ -56,11 +56,9 @@ std::string Tuner::excluded(const Candidate& candidate) const {
   return wishes_.text();
 }
 
-std::vector<Candidate> Tuner::measured_slices(const Candidate& candidate, size_t block_bytes) {
+std::vector<Candidate> Tuner::measured_slices(const Candidate& candidate) const {
   std::vector<Candidate> measured = other_slices(candidate, site_, config_);
-  std::erase_if(measured, [&](const Candidate& other) {
-    return estimator_.estimate(other, block_bytes).source != Source::kMeasured;
-  });
+  std::erase_if(measured, [&](const Candidate& other) { return !estimator_.measured(other); });
   return measured;
 }
 
@@ -83,7 +81,7 @@ Status Tuner::impossible(Collective collective) const {
 std::pair<Candidate, Estimate> Tuner::best_slices(const Candidate& candidate, size_t block_bytes) {
   std::pair best(candidate, estimator_.estimate(candidate, block_bytes));
   const double enough = kWorthASwitch * best.second.microseconds;
-  for (const Candidate& other : measured_slices(candidate, block_bytes)) {
+  for (const Candidate& other : measured_slices(candidate)) {
     const Estimate estimate = estimator_.estimate(other, block_bytes);
     if (estimate.microseconds < std::min(enough, best.second.microseconds))
       best = {other, estimate};

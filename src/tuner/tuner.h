@@ -61,7 +61,7 @@ class Tuner {
   const Site& site() const { return site_; }
   Estimator& estimator() { return estimator_; }
   // Candidates in other slices that the profile knows for this many ranks.
-  std::vector<Candidate> measured_slices(const Candidate& candidate, size_t block_bytes);
+  std::vector<Candidate> measured_slices(const Candidate& candidate) const;
   // What an explanation says of a candidate that was not considered; empty: it was.
   std::string excluded(const Candidate& candidate) const;
 

@@ -85,6 +85,27 @@ TEST_F(Tuning, TheExplanationNamesTheSlices) {
   EXPECT_THAT(forced.text, Not(HasSubstr("KiB ")));
 }
 
+TEST_F(Tuning, TheExplanationDescribesEmulatedLinksAsCommunicatorsDo) {
+  const std::string two = "TESSERA_PROFILE=none TESSERA_EMULATE='pack:1 core:2 pu:1,hosts=2'";
+  const Ended hosts = run("tessera-explain allreduce 64 --ranks 4 --cores 4", two);
+  EXPECT_EQ(hosts.code, 0) << hosts.text;
+  EXPECT_THAT(hosts.text, ContainsRegex("4 ranks on 4 cores of 2 hosts, buffers beyond reach"));
+  EXPECT_THAT(hosts.text, ContainsRegex("note: links are emulated .*: 2 hosts, [0-9.]+ us and 1.25 "
+                                        "GB/s between them\n"));
+  EXPECT_THAT(hosts.text, HasSubstr("\n* low-latency hierarchical-hop: "));
+  const Ended one = run("tessera-explain allreduce 1MiB --ranks 4 --cores 4",
+                        "TESSERA_PROFILE=none TESSERA_EMULATE=uniform:bandwidth=1GB/s,latency=5us");
+  EXPECT_THAT(one.text, HasSubstr("one host; estimates do not count how fast they are"));
+  EXPECT_THAT(one.text, ContainsRegex("\n\\* staged "));
+  const Ended both = run("tessera-explain allreduce 64 --hosts 2x2", two);
+  EXPECT_EQ(both.code, 1);
+  EXPECT_THAT(both.text, HasSubstr("leave one of them out"));
+  const Ended few = run("tessera-explain allreduce 64 --ranks 4",
+                        "TESSERA_PROFILE=none TESSERA_EMULATE=uniform:bandwidth=lots");
+  EXPECT_EQ(few.code, 1);
+  EXPECT_THAT(few.text, HasSubstr("TESSERA_EMULATE"));
+}
+
 TEST_F(Tuning, MistakesAreNamed) {
   EXPECT_EQ(run("tessera-explain alreduce 1MiB").code, 2);
   EXPECT_THAT(run("tessera-explain alreduce 1MiB").text, HasSubstr("\"alreduce\""));

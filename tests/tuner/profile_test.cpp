@@ -192,7 +192,7 @@ TEST_F(Tuned, OtherRankCountsScaleWhatIsKnownByTheModel) {
   const Candidate direct{Protocol::kDirect,
                          find_algorithm(Collective::kAllReduce, "direct", Reach::kDirect)};
   const Estimate known = four.estimator().estimate(direct, 1 << 20);
-  EXPECT_EQ(known.source, Source::kInterpolated);
+  EXPECT_EQ(known.source, Source::kExtrapolated);
   EXPECT_GT(known.microseconds, 3 + (1 << 20) * 1e-4);
   const Candidate ring{Protocol::kStaged,
                        find_algorithm(Collective::kAllGather, "ring", Reach::kStaged)};
@@ -206,10 +206,32 @@ TEST_F(Tuned, EstimatesBetweenTwoSizesLieBetweenTheirTimes) {
   double last = 0;
   for (size_t bytes = 8; bytes <= size_t{1} << 26; bytes *= 2) {
     const Estimate estimate = two.estimator().estimate(direct, bytes);
-    EXPECT_EQ(estimate.source, Source::kMeasured);
+    EXPECT_EQ(estimate.source, bytes <= size_t{1} << 20 ? Source::kMeasured : Source::kExtrapolated)
+        << bytes;
     EXPECT_GE(estimate.microseconds, last) << bytes;
     last = estimate.microseconds;
   }
+}
+
+TEST_F(Tuned, EstimatesSayWhetherTheyLieWithinOrBeyondWhatWasMeasured) {
+  Profile profile{"machine", "", {}};
+  for (const int ranks : {2, 8})
+    for (const size_t bytes : {size_t{1} << 10, size_t{1} << (ranks == 2 ? 16 : 20)})
+      profile.samples.push_back(
+          sample(Protocol::kDirect, "direct", ranks, bytes, static_cast<double>(bytes * ranks)));
+  const auto shared = std::make_shared<const Profile>(profile);
+  const Candidate direct{Protocol::kDirect,
+                         find_algorithm(Collective::kAllReduce, "direct", Reach::kDirect)};
+  const auto source = [&](int ranks, size_t bytes) {
+    return std::string(
+        to_string(Estimator({ranks, false, 16}, shared).estimate(direct, bytes).source));
+  };
+  EXPECT_EQ(source(2, 8), "measured") << "small messages cost what the smallest does";
+  EXPECT_EQ(source(2, 1 << 16), "measured");
+  EXPECT_EQ(source(2, (1 << 16) + 4), "extrapolated");
+  EXPECT_EQ(source(4, 1 << 16), "interpolated");
+  EXPECT_EQ(source(4, 1 << 18), "extrapolated") << "beyond the sizes of the smaller rank count";
+  EXPECT_EQ(source(16, 1 << 12), "extrapolated");
 }
 
 TEST(Model, EveryCandidateCostsMoreForMoreBytesAndMoreRanks) {

@@ -155,6 +155,13 @@ TEST(SlicesByProfile, AreThoseThatWereMeasuredAsClearlyFaster) {
   EXPECT_EQ(chosen_slot(larger, 256 * kKiB), 4 * kRule);
 }
 
+TEST(SlicesByProfile, AreListedAsMeasuredForTheRanksThatTheyWereMeasuredWith) {
+  const Candidate ring = staged(Collective::kAllReduce, "ring");
+  EXPECT_THAT(slots(tuner_of(measured_ring()).measured_slices(ring)),
+              ElementsAre(kRule / 4, 4 * kRule));
+  EXPECT_THAT(tuner_of(measured_ring(), 4).measured_slices(ring), IsEmpty());
+}
+
 TEST(SlicesByProfile, AreTheRulesWhereOthersAreHardlyFaster) {
   Tuner tuner = tuner_of(measured_ring(0.95, 0.95));
   for (const size_t bytes : {64 * kKiB, 256 * kKiB, 1024 * kKiB, 65536 * kKiB})

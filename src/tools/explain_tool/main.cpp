@@ -21,6 +21,8 @@
 #include "tools/common/names.h"
 #include "tools/common/progress.h"
 #include "tools/common/sizes.h"
+#include "transports/emulated/description.h"
+#include "tuner/emulated_site.h"
 #include "tuner/rules.h"
 #include "tuner/tuner.h"
 
@@ -58,11 +60,11 @@ std::string in_full(const Tuner& tuner, Candidate candidate) {
 }
 
 // All candidates, each followed by the same in other slices that were measured.
-std::vector<Candidate> listed(Tuner& tuner, Collective collective, size_t block) {
+std::vector<Candidate> listed(const Tuner& tuner, Collective collective) {
   std::vector<Candidate> all;
   for (const Candidate& candidate : candidates(collective, tuner.site())) {
     all.push_back(candidate);
-    const std::vector<Candidate> others = tuner.measured_slices(candidate, block);
+    const std::vector<Candidate> others = tuner.measured_slices(candidate);
     all.insert(all.end(), others.begin(), others.end());
   }
   return all;
@@ -73,7 +75,7 @@ std::vector<Row> rows(Tuner& tuner, Collective collective, size_t block, Access 
                       const Candidate& chosen) {
   std::vector<Row> all;
   const size_t cap = low_latency_cap(collective, tuner.site());
-  const std::vector<Candidate> asked = listed(tuner, collective, block);
+  const std::vector<Candidate> asked = listed(tuner, collective);
   tools::Progress progress;
   for (const Candidate& candidate : asked) {
     progress.show("estimating {} of {}: {}", all.size() + 1, asked.size(), describe(candidate));
@@ -135,6 +137,20 @@ Site site_of(const Options& options, std::vector<int> layout) {
   return site;
 }
 
+// With TESSERA_EMULATE communicators take the links for those of its description; so does the site.
+Status emulate(const Config& config, Site& site) {
+  if (config.emulate.empty()) return {};
+  if (site.hosts > 1) {
+    return Status::error(Code::kInvalidUsage,
+                         "--hosts with TESSERA_EMULATE=\"{}\": links are emulated between ranks of "
+                         "one host only; leave one of them out",
+                         config.emulate);
+  }
+  const Result<emulated::Links> links = emulated::links_of(config.emulate, site.ranks);
+  if (links.ok()) describe_emulated(links.value(), site);
+  return links.status();
+}
+
 // What estimates rest on.
 std::string basis(const Site& site, const Profile* profile) {
   if (site.hosts > 1)
@@ -144,8 +160,15 @@ std::string basis(const Site& site, const Profile* profile) {
                               "tessera-tune makes one";
 }
 
-// What a communicator would ask besides, and is not asked here.
-void notes(const Config& config) {
+// What a communicator would ask besides, and is not asked here; and what it is made to believe.
+void notes(const Config& config, const Site& site) {
+  if (!config.emulate.empty()) {
+    command_line::print(
+        "note: links are emulated (TESSERA_EMULATE=\"{}\"): {}\n", config.emulate,
+        site.hosts > 1 ? fmt::format("{} hosts, {:.4g} us and {:.4g} GB/s between them", site.hosts,
+                                     site.network.latency, site.network.bandwidth / 1e3)
+                       : std::string("one host; estimates do not count how fast they are"));
+  }
   if (!config.tuner_plugin.empty() && config.tuner_plugin != "none")
     command_line::print("note: communicators ask the tuner plugin {} first; it is not asked here\n",
                         config.tuner_plugin);
@@ -172,13 +195,14 @@ Result<std::vector<int>> place(Options& options) {
   return layout;
 }
 
-void heading(const Options& options, Collective collective, const Site& site, size_t block) {
+void heading(const Options& options, Collective collective, const Site& site, Access access,
+             size_t block) {
   command_line::print("{} of {} bytes, {} ranks on {} cores{}, buffers {}: blocks of {} bytes\n",
                       to_string(collective), options.message, site.ranks, site.cores,
                       site.hosts > 1 ? fmt::format(" of {} hosts", site.hosts) : "",
-                      site.hosts > 1  ? "beyond reach"
-                      : options.plain ? "of plain memory"
-                                      : "mapped by peers",
+                      access == Access::kNone         ? "beyond reach"
+                      : access == Access::kSingleCopy ? "of plain memory"
+                                                      : "mapped by peers",
                       block);
   command_line::print("{}", tools::rounding_note(collective, site.ranks, options.message, block));
 }
@@ -192,20 +216,22 @@ int explain(Options options) {
   if (!config.ok()) return fail(config.status().message());
   Result<std::shared_ptr<const Profile>> profile = find_profile(config.value());
   if (!profile.ok()) return fail(profile.status().message());
-  const Site site = site_of(options, std::move(layout).value());
+  Site site = site_of(options, std::move(layout).value());
+  if (Status s = emulate(config.value(), site); !s.ok()) return fail(s.message());
   Result<Tuner> tuner = Tuner::create(site, config.value(), profile.value());
   if (!tuner.ok()) return fail(tuner.status().message());
   const size_t block = std::max(
       tools::block_bytes(collective.value(), options.ranks, options.message), sizeof(float));
-  const Access access = site.hosts > 1  ? Access::kNone
+  const bool beyond_reach = site.hosts > 1 || !config->emulate.empty();
+  const Access access = beyond_reach    ? Access::kNone
                         : options.plain ? Access::kSingleCopy
                                         : Access::kMapped;
   auto chosen = winner(tuner.value(), collective.value(), block, access, profile.value().get());
   if (!chosen.ok()) return fail(chosen.status().message());
 
-  heading(options, collective.value(), site, block);
+  heading(options, collective.value(), site, access, block);
   command_line::print("{}\n", basis(site, profile.value().get()));
-  notes(config.value());
+  notes(config.value(), site);
   command_line::print("\n");
   command_line::print("  {:<44} {:>12}  {:<12}  {}\n", "candidate", "estimate us", "known from",
                       "cost");
