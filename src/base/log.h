@@ -7,7 +7,7 @@
 // communicator is created (Config) and handed to configure(). The text of the last warning of the
 // process is kept for ncclGetLastError (at most 1023 characters).
 // Thread safety: every function may be called from any thread. Nothing here is called on the fast
-// path.
+// path, unless traces are asked for: who traces calls looks at Config::debug first.
 #pragma once
 
 #include <fmt/format.h>
@@ -53,6 +53,12 @@ template <class... Args>
 void info(int rank, Format<std::type_identity_t<Args>...> format, Args&&... args) {
   if (level() >= Level::kInfo)
     write(Level::kInfo, rank, fmt::format(format.text, std::forward<Args>(args)...), format.where);
+}
+
+template <class... Args>
+void trace(int rank, Format<std::type_identity_t<Args>...> format, Args&&... args) {
+  if (level() >= Level::kTrace)
+    write(Level::kTrace, rank, fmt::format(format.text, std::forward<Args>(args)...), format.where);
 }
 
 }  // namespace tessera::log

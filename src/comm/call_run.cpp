@@ -45,6 +45,13 @@ void CallRun::abandon() {
   abandoned();
 }
 
+void CallRun::write_trace(Candidate candidate, const Choice& choice) const {
+  if (candidate.protocol == Protocol::kStaged && call_.collective != Collective::kBarrier)
+    candidate.slot_bytes = choice.slot_bytes;
+  log::trace(core_.rank, "{}: blocks of {} bytes, runs as {}", describe(record_),
+             call_.count * size_of(call_.type), describe(candidate));
+}
+
 Progress CallRun::fail(const Status& status) {
   Status first = core_.health->raise(status);
   abandon();

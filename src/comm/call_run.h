@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "comm/communicator.h"
 #include "comm/program_run.h"
 #include "comm/rendezvous.h"
@@ -44,6 +45,12 @@ class CallRun {
   virtual void forget_memory() = 0;
   virtual void abandoned() {}
 
+  // With NCCL_DEBUG=TRACE, a line that says what the call runs as; else a comparison.
+  void trace(const Candidate& candidate, const Choice& choice) const {
+    if (core_.config.debug >= log::Level::kTrace) [[unlikely]]
+      write_trace(candidate, choice);
+  }
+
   Core& core_;
   Sharing& sharing_;
   HostSpace space_;
@@ -58,6 +65,7 @@ class CallRun {
   std::vector<int> names_;  // member -> rank
 
  private:
+  void write_trace(Candidate candidate, const Choice& choice) const;
   Progress finish_step(Progress progress);
   Progress fail(const Status& status);
 };

@@ -41,6 +41,7 @@ Status CollectiveRun::begin(const Call& call) {
     call_.recv = call.recv;
     record_ = repeated_record(record_);
     write_record();
+    trace(repeated_as_->candidate, repeated_as_->choice);
     set_own_buffers();
     run_.restart(repeatable_->next_pass, record_.fingerprint);
     repeatable_->next_pass += run_.passes();
@@ -91,8 +92,10 @@ Status CollectiveRun::begin_eager(const Tuner::Eager& eager) {
     if (!linked.ok()) return linked.status();
     plan = linked.value();
   }
+  trace(eager.candidate, eager.choice);
   start(*plan);
   repeatable_ = plan;
+  repeated_as_ = &eager;
   return {};
 }
 
@@ -132,6 +135,7 @@ Status CollectiveRun::start_bulk() {
     record_ = with_way(record_, way_of(candidate.value(), choice));
     write_record();
   }
+  trace(candidate.value(), choice);
   if (choice.algorithm->reach == Reach::kDirect) {
     if (Status s = visit_.begin(); !s.ok()) return s;
     for (size_t i = 0; i < parties_.size(); ++i) {

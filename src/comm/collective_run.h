@@ -57,6 +57,7 @@ class CollectiveRun final : public CallRun {
   ReductionSetup reduction_;
   // plan of the last call, if it was eager: the same call again needs no set-up
   LinkedPlan* repeatable_ = nullptr;
+  const Tuner::Eager* repeated_as_ = nullptr;  // what that plan was chosen as
   std::vector<Party> parties_;
   std::vector<host::Place> inputs_, outputs_;
   // by root and number of the eager choice

@@ -50,7 +50,9 @@ Status PairRun::begin(const Call& call) {
   Result<const std::vector<Tuner::Eager>*> ranges = tuner_.eager(Collective::kSendRecv);
   if (!ranges.ok()) return status_ = ranges.status();
   for (const Tuner::Eager& range : *ranges.value()) {
-    if (bytes <= range.largest) return status_ = start(range.choice, kEager);
+    if (bytes > range.largest) continue;
+    trace(range.candidate, range.choice);
+    return status_ = start(range.choice, kEager);
   }
   if (receives_ && core_.elsewhere(peer_)) core_.ports->expect(peer_, call.recv, bytes);
   rendezvous_.start(receives_ ? mine.receive_board : mine.send_board, ++announcements_,
@@ -101,6 +103,7 @@ Status PairRun::start_bulk() {
   Result<Candidate> candidate = tuner_.bulk(bulk);
   if (!candidate.ok()) return candidate.status();
   const Choice choice = tuner_.choice_of_bulk(candidate.value());
+  trace(candidate.value(), choice);
   if (choice.algorithm->reach != Reach::kDirect) return start(choice, kStaged);
   if (Status s = visit_.begin(); !s.ok()) return s;
   const Announcement& theirs = rendezvous_.announcement(0);
