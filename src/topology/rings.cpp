@@ -81,6 +81,28 @@ std::vector<Chain> moved(const std::vector<Chain>& chains, const Shape& from, co
   return result;
 }
 
+std::vector<Ring> rings_of(const std::vector<Group>& groups,
+                           const std::vector<std::vector<Chain>>& chains) {
+  std::vector<Ring> rings;
+  const size_t n = groups.size();
+  for (size_t channel = 0; channel < chains.front().size(); ++channel) {
+    Ring ring;
+    for (size_t g = 0; g < n; ++g) {
+      const Chain& chain = chains[g][channel];
+      for (const int place : chain.order) ring.order.push_back(groups[g].ranks[place]);
+      ring.hops.insert(ring.hops.end(), chain.hops.begin(), chain.hops.end());
+      if (n == 1) continue;
+      const Chain& next = chains[(g + 1) % n][channel];
+      Hop hop{ring.order.back(), groups[(g + 1) % n].ranks[next.order.front()], chain.out,
+              chain.relay};
+      hop.links.insert(hop.links.end(), next.in.begin(), next.in.end());
+      ring.hops.push_back(std::move(hop));
+    }
+    rings.push_back(std::move(ring));
+  }
+  return rings;
+}
+
 class RingSearch {
  public:
   RingSearch(Paths& paths, const std::vector<int>& nodes, const std::vector<Group>& groups,
@@ -129,7 +151,7 @@ class RingSearch {
       consider(
           [&](ChainSearch& search, int most) { return search.pack_in_order(order, speed, most); });
     }
-    return on_all_hosts();
+    return best();
   }
 
  private:
@@ -153,33 +175,67 @@ class RingSearch {
     best_ = std::move(by_model);
   }
 
+  // A chain's hops, and, of several groups, its way in and out.
+  std::vector<Hop> load_of(size_t g, const Chain& chain) const {
+    std::vector<Hop> hops = chain.hops;
+    if (groups_.size() == 1) return hops;
+    const int head = groups_[g].ranks[chain.order.front()];
+    hops.push_back({head, head, chain.in, -1});
+    hops.push_back({groups_[g].ranks[chain.order.back()], head, chain.out, chain.relay});
+    return hops;
+  }
+
   // Hosts of one shape are loaded alike, so one of each is enough.
   double total_of_models(const std::map<size_t, std::vector<Chain>>& by_model, int channels) const {
     std::vector<std::vector<Hop>> load(channels);
     for (const auto& [g, chains] : by_model) {
       for (int c = 0; c < channels; ++c) {
-        const Chain& chain = chains[c];
-        load[c].insert(load[c].end(), chain.hops.begin(), chain.hops.end());
-        if (groups_.size() == 1) continue;
-        const int head = groups_[g].ranks[chain.order.front()];
-        load[c].push_back({head, head, chain.in, -1});
-        load[c].push_back({groups_[g].ranks[chain.order.back()], head, chain.out, chain.relay});
+        const std::vector<Hop> hops = load_of(g, chains[c]);
+        load[c].insert(load[c].end(), hops.begin(), hops.end());
       }
     }
     return shared_bandwidth(paths_.graph(), nodes_, load) * channels;
   }
 
-  Found on_all_hosts() const {
-    Found found;
-    if (best_.empty()) return found;
+  // The same orders over the ways that load links least, as they are chosen for rings of a file.
+  std::vector<Chain> routed_anew(size_t g, const std::vector<Chain>& chains) {
+    const size_t ranks = groups_[g].ranks.size();
+    if (ranks > kMostGreedyRanks) return chains;
+    std::vector<std::vector<Hop>> channels;
+    for (const Chain& chain : chains) {
+      channels.push_back(load_of(g, chain));
+      for (size_t i = 0; i < chain.hops.size(); ++i) channels.back()[i].links.clear();
+    }
+    route(paths_, nodes_, ranks, channels);
+    std::vector<Chain> result = chains;
+    for (size_t c = 0; c < chains.size(); ++c)
+      std::copy_n(channels[c].begin(), chains[c].hops.size(), result[c].hops.begin());
+    return result;
+  }
+
+  std::vector<std::vector<Chain>> on_all_hosts(
+      const std::map<size_t, std::vector<Chain>>& by_model) const {
+    std::vector<std::vector<Chain>> all;
     for (size_t g = 0; g < groups_.size(); ++g) {
       const size_t model = model_[g];
-      const std::vector<Chain>& chains = best_.at(model);
-      found.chains.push_back(
-          model == g ? chains
-                     : moved(chains, shapes_[model], shapes_[g], groups_[model], groups_[g]));
+      const std::vector<Chain>& chains = by_model.at(model);
+      all.push_back(model == g
+                        ? chains
+                        : moved(chains, shapes_[model], shapes_[g], groups_[model], groups_[g]));
     }
-    found.total = total_of(paths_.graph(), nodes_, rings_of(groups_, found.chains));
+    return all;
+  }
+
+  Found best() {
+    Found found;
+    if (best_.empty()) return found;
+    found.chains = on_all_hosts(best_);
+    std::map<size_t, std::vector<Chain>> anew;
+    for (const auto& [g, chains] : best_) anew[g] = routed_anew(g, chains);
+    const auto channels = static_cast<int>(best_.begin()->second.size());
+    const bool better = total_of_models(anew, channels) > best_total_ * (1 + 1e-9);
+    found.rings = rings_of(groups_, better ? on_all_hosts(anew) : found.chains);
+    found.total = total_of(paths_.graph(), nodes_, found.rings);
     return found;
   }
 
@@ -199,28 +255,6 @@ class RingSearch {
 Found find_chains(Paths& paths, const std::vector<int>& nodes, const std::vector<Group>& groups,
                   const SearchOptions& options) {
   return RingSearch(paths, nodes, groups, options).run();
-}
-
-std::vector<Ring> rings_of(const std::vector<Group>& groups,
-                           const std::vector<std::vector<Chain>>& chains) {
-  std::vector<Ring> rings;
-  const size_t n = groups.size();
-  for (size_t channel = 0; channel < chains.front().size(); ++channel) {
-    Ring ring;
-    for (size_t g = 0; g < n; ++g) {
-      const Chain& chain = chains[g][channel];
-      for (const int place : chain.order) ring.order.push_back(groups[g].ranks[place]);
-      ring.hops.insert(ring.hops.end(), chain.hops.begin(), chain.hops.end());
-      if (n == 1) continue;
-      const Chain& next = chains[(g + 1) % n][channel];
-      Hop hop{ring.order.back(), groups[(g + 1) % n].ranks[next.order.front()], chain.out,
-              chain.relay};
-      hop.links.insert(hop.links.end(), next.in.begin(), next.in.end());
-      ring.hops.push_back(std::move(hop));
-    }
-    rings.push_back(std::move(ring));
-  }
-  return rings;
 }
 
 double total_of(const Graph& graph, const std::vector<int>& nodes, const std::vector<Ring>& rings) {

@@ -166,7 +166,7 @@ Result<Layout> search(const Graph& graph, std::span<const int> rank_nodes,
   }
   const Found found = find_chains(paths, layout.nodes, groups, options);
   if (!found.chains.empty()) {
-    layout.rings = rings_of(groups, found.chains);
+    layout.rings = found.rings;
     layout.trees = trees_of(paths, layout, groups, found.chains);
   }
   const Ring naive = naive_ring(paths, layout.nodes);

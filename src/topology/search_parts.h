@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,12 @@ inline constexpr int kMostGreedyRanks = 64;  // of one whose greedy order is tri
 // The ways of a hop between two nodes of a group of so many ranks, the best first: several where
 // planes of switches lie side by side.
 std::vector<std::vector<int>> ways_between(Paths& paths, int from, int to, size_t ranks);
+
+// Gives every hop that has no links that of its ways which the others load least; since the last
+// hops decide what was best for the first, all of them choose again a few times. The other hops stay
+// as they are. Only within groups of up to kMostGreedyRanks there is a choice. In routing.cpp.
+void route(Paths& paths, std::span<const int> rank_nodes, size_t ranks_of_host,
+           std::vector<std::vector<Hop>>& channels);
 
 // As many chains as fit into the group's links at a speed. In chains.cpp; the orders that it tries
 // in orders.cpp.
@@ -105,15 +112,15 @@ class ChainSearch {
   std::vector<std::vector<int>> orders_;
 };
 
-// rings.cpp: chains of all groups for the best speed found; ring c is made of chain c of each.
+// rings.cpp: chains of all groups for the best speed found; ring c is made of chain c of each, over
+// other ways within the groups where that loads links less.
 struct Found {
   std::vector<std::vector<Chain>> chains;  // by group; empty: none fit
-  double total = 0;                        // GB/s of all channels
+  std::vector<Ring> rings;
+  double total = 0;  // GB/s of all rings
 };
 Found find_chains(Paths& paths, const std::vector<int>& nodes, const std::vector<Group>& groups,
                   const SearchOptions& options);
-std::vector<Ring> rings_of(const std::vector<Group>& groups,
-                           const std::vector<std::vector<Chain>>& chains);
 double total_of(const Graph& graph, const std::vector<int>& nodes, const std::vector<Ring>& rings);
 
 // trees.cpp

@@ -162,42 +162,6 @@ void leave_by_ports(Paths& paths, std::span<const int> rank_nodes, const GraphCh
   }
 }
 
-// A file has orders and not the links that each hop takes. Every hop gets that of its ways which is
-// least loaded by the others; since the last hops decide what was best for the first, all of them
-// choose again a few times.
-void route(Paths& paths, std::span<const int> rank_nodes, std::vector<Ring>& rings) {
-  constexpr int kRounds = 4;
-  const Graph& graph = paths.graph();
-  const size_t ranks_of_host = rank_nodes.size() / static_cast<size_t>(graph.hosts);
-  std::vector<int> uses(graph.links.size(), 0);
-  const auto load = [&](const std::vector<int>& way) {
-    double most = 0;
-    for (const int link : way)
-      most = std::max(most, (uses[link] + 1) / graph.links[link].bandwidth);
-    return most;
-  };
-  for (const Ring& ring : rings)
-    for (const Hop& hop : ring.hops)
-      for (const int link : hop.links) ++uses[link];
-  std::map<std::pair<int, int>, std::vector<std::vector<int>>> known;
-  for (int round = 0; round < kRounds; ++round) {
-    for (Ring& ring : rings) {
-      for (Hop& hop : ring.hops) {
-        const int from = rank_nodes[hop.from], to = rank_nodes[hop.to];
-        const bool apart = graph.nodes[from].host != graph.nodes[to].host;
-        if (apart && !hop.links.empty()) continue;
-        const auto [ways, fresh] = known.try_emplace({from, to});
-        if (fresh) ways->second = ways_between(paths, from, to, ranks_of_host);
-        for (const int link : hop.links) --uses[link];
-        hop.links =
-            *std::min_element(ways->second.begin(), ways->second.end(),
-                              [&](const auto& a, const auto& b) { return load(a) < load(b); });
-        for (const int link : hop.links) ++uses[link];
-      }
-    }
-  }
-}
-
 // The rank that a gpu of a file states, or the one on its device.
 Result<int> rank_on_first_host(const GraphGpu& gpu, std::span<const Seat> seats,
                                const std::map<std::pair<int, int>, int>& rank_of,
@@ -287,9 +251,10 @@ Result<Layout> layout_of(const Graph& graph, std::span<const int> rank_nodes,
   Paths paths(graph);
   for (size_t c = 0; c < layout.rings.size(); ++c)
     leave_by_ports(paths, rank_nodes, rings->channels[c], layout.rings[c]);
-  route(paths, rank_nodes, layout.rings);
   std::vector<std::vector<Hop>> channels;
   for (const Ring& ring : layout.rings) channels.push_back(ring.hops);
+  route(paths, rank_nodes, rank_nodes.size() / static_cast<size_t>(graph.hosts), channels);
+  for (size_t c = 0; c < channels.size(); ++c) layout.rings[c].hops = channels[c];
   const double bandwidth = shared_bandwidth(graph, rank_nodes, channels);
   for (Ring& ring : layout.rings) ring.bandwidth = bandwidth;
   layout.ring_bandwidth = bandwidth * static_cast<double>(layout.rings.size());

@@ -112,9 +112,13 @@ std::string layout_lines(const Graph& graph, const std::vector<int>& nodes) {
   return lines;
 }
 
-std::string summary(const fs::path& file) {
+Result<Machine> machine_of(const fs::path& file) {
   const bool hwloc = file.filename().string().starts_with("hwloc");
-  const Result<Machine> machine = hwloc ? read_hwloc_xml(file) : read_nccl_xml(file);
+  return hwloc ? read_hwloc_xml(file) : read_nccl_xml(file);
+}
+
+std::string summary(const fs::path& file) {
+  const Result<Machine> machine = machine_of(file);
   if (!machine.ok()) {
     std::string text = machine.status().message();
     const size_t at = text.find(file.string());
@@ -131,7 +135,8 @@ std::string summary(const fs::path& file) {
   return text + fmt::format("warnings: {}\n", machine->warnings.size());
 }
 
-// A graph file says no less than what was found.
+// A graph file says no less than what was found, and no more: the ways that are chosen for its
+// orders were open to the search, too.
 void expect_rings_read_back(const Graph& graph, const std::string& name) {
   const std::vector<int> nodes = ranks_of(graph);
   const Result<Layout> found = search(graph, nodes);
@@ -144,13 +149,15 @@ void expect_rings_read_back(const Graph& graph, const std::string& name) {
   ASSERT_EQ(read->rings.size(), found->rings.size()) << name;
   for (size_t i = 0; i < read->rings.size(); ++i)
     EXPECT_EQ(read->rings[i].order, found->rings[i].order) << name;
-  EXPECT_GE(read->ring_bandwidth, 0.999 * found->ring_bandwidth) << name;
+  EXPECT_NEAR(read->ring_bandwidth / found->ring_bandwidth, 1, 0.001) << name;
 }
 
 TEST(Golden, RingsReadBackAsFastAsTheyWereWritten) {
-  for (const fs::path& file : testing::shared_nccl_files()) {
-    const Result<Machine> machine = read_nccl_xml(file);
-    if (!machine.ok()) continue;
+  if (shared_folder().empty())
+    GTEST_SKIP() << "no files of real machines here; TESSERA_SHARED names their folder";
+  for (const fs::path& file : files()) {
+    const Result<Machine> machine = machine_of(file);
+    if (!machine.ok()) continue;  // the summaries say why
     const Graph graph = graph_of(machine.value());
     expect_rings_read_back(graph, file.filename());
     expect_rings_read_back(replicate(graph, 2), file.filename().string() + " on two hosts");
