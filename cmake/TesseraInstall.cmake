@@ -1,4 +1,4 @@
-# What `cmake --install` lays out: libnccl.so.2, the headers, find_package(tessera) and pkg-config files. `nccl.pc` carries the
+# What `cmake --install` lays out: libnccl.so.2, the headers, find_package(tessera) and pkg-config files, the examples. `nccl.pc` carries the
 # version of the NCCL that the library stands in for, so that `pkg-config "nccl >= 2.28"` of an unchanged build file holds.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -24,6 +24,7 @@ install(TARGETS ${libraries} EXPORT tesseraTargets
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera)
 install(EXPORT tesseraTargets NAMESPACE tessera:: DESTINATION ${package_dir})
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tesseraConfig.cmake.in

@@ -41,6 +41,7 @@ endfunction()
 function(step_programs)
   unset(ENV{LD_LIBRARY_PATH})
   run(${prefix}/bin/tessera-plan list)
+  run(${prefix}/bin/tessera-topo --quiet --from ${prefix}/share/tessera/examples/four_gpus.xml)
   if(EXISTS ${BUILD_DIR}/perf/all_reduce_perf)
     run(${prefix}/bin/all_reduce_perf -t 2 -b 8 -e 8 -n 1)
   endif()
@@ -79,7 +80,7 @@ endfunction()
 
 function(step_find_package)
   set(build ${WORK_DIR}/find_package)
-  run(${CMAKE_COMMAND} -S ${SOURCE_DIR}/examples -B ${build} -G Ninja
+  run(${CMAKE_COMMAND} -S ${prefix}/share/tessera/examples -B ${build} -G Ninja
       -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_C_COMPILER=${C_COMPILER}
       -DCMAKE_CXX_COMPILER=${CXX_COMPILER})
   run(${CMAKE_COMMAND} --build ${build})
