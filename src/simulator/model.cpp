@@ -81,11 +81,29 @@ Work Model::work(const StepCode& step, uint32_t rank, uint32_t pass) {
   return work;
 }
 
+// Ranks on the same two nodes take the same way, unless it matters who is whose peer.
+uint64_t Model::pair_of(uint32_t from, uint32_t to) const {
+  const auto ranks = static_cast<uint64_t>(last_.size());
+  const auto a = static_cast<size_t>(routes_.node(static_cast<int>(from)));
+  const auto b = static_cast<size_t>(routes_.node(static_cast<int>(to)));
+  const auto& nodes = graph().nodes;
+  if (nodes[a].fan_out.empty() && nodes[b].fan_out.empty())
+    return ranks * ranks + a * nodes.size() + b;
+  return from * ranks + to;
+}
+
 const RouteCode* Model::route(uint32_t from, uint32_t to) {
+  constexpr size_t kMostKept = size_t{1} << 20;
   Last& last = last_[from];
   if (last.to == to) return &found_[last.route];
-  const auto [it, fresh] = route_of_pair_.try_emplace(
-      from * static_cast<uint32_t>(last_.size()) + to, static_cast<uint32_t>(found_.size()));
+  if (found_.size() >= kMostKept) {  // where all talk to all, to each of them for a short time only
+    found_.clear();
+    route_of_pair_.clear();
+    std::fill(last_.begin(), last_.end(), Last{});
+    shares_.forget_paths();
+  }
+  const auto [it, fresh] =
+      route_of_pair_.try_emplace(pair_of(from, to), static_cast<uint32_t>(found_.size()));
   if (fresh) {
     const auto a = static_cast<int>(from), b = static_cast<int>(to);
     const Result<Route> way = routes_.route(a, b);

@@ -40,7 +40,7 @@ class Model {
 
   double bytes(const StepCode& step, uint32_t rank, uint32_t pass) const;
   Work work(const StepCode& step, uint32_t rank, uint32_t pass);
-  // nullptr: there is none; status() says why.
+  // nullptr: there is none; status() says why. Valid until the next call.
   const RouteCode* route(uint32_t from, uint32_t to);
   // What a flow of the step gets at most.
   double limit(const RouteCode& route, const Work& work, uint32_t rank) const {
@@ -63,6 +63,7 @@ class Model {
  private:
   void place_ranks(const Cost& cost);
   void cut_chunks(const Message& message);
+  uint64_t pair_of(uint32_t from, uint32_t to) const;
 
   const Source& source_;
   const Routes& routes_;
@@ -74,7 +75,7 @@ class Model {
   std::vector<const RankCost*> costs_;
   std::vector<int> cores_;
   int core_count_ = 0;
-  std::unordered_map<uint32_t, uint32_t> route_of_pair_;
+  std::unordered_map<uint64_t, uint32_t> route_of_pair_;  // by pair_of()
   std::vector<RouteCode> found_;
   struct Last {
     uint32_t to = ~0u, route = 0;

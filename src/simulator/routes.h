@@ -24,7 +24,8 @@ class Routes {
   virtual const topology::Graph& graph() const = 0;
   virtual int ranks() const = 0;
   virtual int node(int rank) const = 0;
-  // An error says that there is no way, and why. A simulation asks once for each pair that talks.
+  // An error says that there is no way, and why. A simulation remembers answers, as long as they are
+  // no millions.
   virtual Result<Route> route(int from, int to) const = 0;
 };
 

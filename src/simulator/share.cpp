@@ -46,10 +46,12 @@ Path Shares::add_path(const std::vector<int>& links, int from_node, int to_node,
   path.count = static_cast<uint32_t>(pool_.size()) - path.first;
   if (path.count > stride_) {  // rare: the table of places gets wider
     const size_t wider = path.count;
-    std::vector<uint32_t> places(flows_.size() * wider);
-    for (size_t f = 0; f < flows_.size(); ++f)
-      std::copy_n(&places_[f * stride_], stride_, &places[f * wider]);
-    places_ = std::move(places);
+    for (std::vector<uint32_t>* table : {&taken_, &places_}) {
+      std::vector<uint32_t> copy(flows_.size() * wider);
+      for (size_t f = 0; f < flows_.size(); ++f)
+        std::copy_n(&(*table)[f * stride_], stride_, &copy[f * wider]);
+      *table = std::move(copy);
+    }
     stride_ = wider;
   }
   return path;
@@ -93,6 +95,7 @@ void Shares::start(double now, const Path& path, uint32_t lane, double limit_gbs
   if (free_.empty()) {
     f = static_cast<uint32_t>(flows_.size());
     flows_.emplace_back();
+    taken_.resize(flows_.size() * stride_);
     places_.resize(flows_.size() * stride_);
     new_rates_.resize(flows_.size(), kUnset);
   } else {
@@ -112,6 +115,7 @@ void Shares::start(double now, const Path& path, uint32_t lane, double limit_gbs
   for (uint32_t i = 0; i < path.count; ++i) {
     const uint32_t r = pool_[path.first + i];
     Resource& resource = resources_[r];
+    taken_[f * stride_ + i] = r;
     place_of(f, i) = static_cast<uint32_t>(resource.users.size());
     resource.users.push_back({f, i});
     resource.demand += flow.limit;
@@ -124,7 +128,7 @@ void Shares::start(double now, const Path& path, uint32_t lane, double limit_gbs
 }
 
 void Shares::remove_user(uint32_t f, uint32_t place) {
-  Resource& resource = resources_[pool_[flows_[f].path.first + place]];
+  Resource& resource = resources_[resource_at(f, place)];
   const uint32_t at = place_of(f, place);
   const User last = resource.users.back();
   resource.users[at] = last;
@@ -135,9 +139,9 @@ void Shares::remove_user(uint32_t f, uint32_t place) {
 bool Shares::finish(double now, uint32_t f, uint32_t version) {
   Flow& flow = flows_[f];
   if (!flow.active || (flow.version & 0xffffff) != version) return false;
-  sample(now, flow, -flow.rate);
+  sample(now, f, -flow.rate);
   for (uint32_t i = 0; i < flow.path.count; ++i) {
-    const uint32_t r = pool_[flow.path.first + i];
+    const uint32_t r = resource_at(f, i);
     Resource& resource = resources_[r];
     if (binds(resource)) mark_dirty(r);
     remove_user(f, i);
@@ -191,9 +195,9 @@ void Shares::mark_users(uint32_t r) {
 // The binding resources of the part's flows, with what the flows outside leave of them.
 void Shares::collect() {
   for (; looked_at_ < part_flows_.size(); ++looked_at_) {
-    const Path& path = flows_[part_flows_[looked_at_]].path;
-    for (uint32_t k = 0; k < path.count; ++k) {
-      const uint32_t r = pool_[path.first + k];
+    const uint32_t f = part_flows_[looked_at_];
+    for (uint32_t k = 0; k < flows_[f].path.count; ++k) {
+      const uint32_t r = resource_at(f, k);
       if (binds(resources_[r])) mark(r);
     }
   }
@@ -275,9 +279,8 @@ void Shares::fill() {
 void Shares::freeze(uint32_t f, double rate, uint32_t bottleneck) {
   new_rates_[f] = rate;
   flows_[f].bottleneck = bottleneck;
-  const Path& path = flows_[f].path;
-  for (uint32_t i = 0; i < path.count; ++i) {
-    Resource& resource = resources_[pool_[path.first + i]];
+  for (uint32_t i = 0; i < flows_[f].path.count; ++i) {
+    Resource& resource = resources_[resource_at(f, i)];
     if (!resource.marked) continue;
     resource.left -= rate;
     --resource.waiting;
@@ -312,17 +315,17 @@ void Shares::set_rate(double now, uint32_t f, double rate) {
   if (std::abs(rate - flow.rate) <= 1e-12 * flow.limit) return;
   flow.left = std::max(0.0, flow.left - flow.rate * (now - flow.since) * kBytesPerUs);
   flow.since = now;
-  sample(now, flow, rate - flow.rate);
+  sample(now, f, rate - flow.rate);
   flow.rate = rate;
   ++flow.version;
   if (rate > 0)  // else when it gets a share
     due_.push_back({f, flow.lane, flow.version & 0xffffff, now + flow.left / (rate * kBytesPerUs)});
 }
 
-void Shares::sample(double now, const Flow& flow, double change) {
+void Shares::sample(double now, uint32_t f, double change) {
   if (samples_ == nullptr) return;
-  for (uint32_t i = 0; i < flow.path.count; ++i) {
-    const uint32_t link = pool_[flow.path.first + i];
+  for (uint32_t i = 0; i < flows_[f].path.count; ++i) {
+    const uint32_t link = resource_at(f, i);
     if (link >= links_) continue;
     link_rates_[link] = std::max(0.0, link_rates_[link] + change);
     samples_->push_back({now, link, link_rates_[link]});

@@ -55,6 +55,9 @@ class Shares {
   Path add_path(const std::vector<int>& links, int from_node, int to_node, int from_rank,
                 int to_rank);
 
+  // Forgets all paths; flows that are under way keep theirs.
+  void forget_paths() { pool_.clear(); }
+
   // The i-th of the path; a graph's link if below their number.
   uint32_t resource_of(const Path& path, uint32_t i) const { return pool_[path.first + i]; }
 
@@ -113,8 +116,12 @@ class Shares {
     return flows_[flow].marked ? new_rates_[flow] : flows_[flow].rate;
   }
   void set_rate(double now, uint32_t flow, double rate);
-  void sample(double now, const Flow& flow, double change);
+  void sample(double now, uint32_t flow, double change);
   uint32_t& place_of(uint32_t flow, uint32_t place) { return places_[flow * stride_ + place]; }
+  // The place-th resource of the flow's path.
+  uint32_t resource_at(uint32_t flow, uint32_t place) const {
+    return taken_[flow * stride_ + place];
+  }
 
   uint32_t links_ = 0;
   std::vector<int> fan_of_node_;  // first of a node's two fan-out resources; -1: none
@@ -124,7 +131,8 @@ class Shares {
   std::vector<Flow> flows_;
   std::vector<uint32_t> free_, dirty_;
   size_t stride_ = 8;
-  std::vector<uint32_t> places_;  // of a flow among each resource's users
+  // by flow, stride_ for each: its resources, and its place among each one's users
+  std::vector<uint32_t> taken_, places_;
   std::vector<Due> due_;
   std::vector<LinkSample>* samples_;
   std::vector<double> link_rates_;

@@ -20,6 +20,9 @@ struct TextOptions {
   int most_hosts = 4;
 };
 
+// What was unknown and what stands for it: a line "assumed: ..." for each of the graph's notes.
+std::string assumptions(const Graph& graph);
+
 // layout may be null: then the machine only.
 std::string to_text(const Graph& graph, const Layout* layout = nullptr,
                     const TextOptions& options = {});

@@ -133,6 +133,12 @@ void channels(const Layout& layout, std::string& out) {
 
 }  // namespace
 
+std::string assumptions(const Graph& graph) {
+  std::string out;
+  for (const std::string& note : graph.notes) out += fmt::format("assumed: {}\n", plain(note));
+  return out;
+}
+
 std::string to_text(const Graph& graph, const Layout* layout, const TextOptions& options) {
   std::string out;
   Ranks ranks;
@@ -145,7 +151,7 @@ std::string to_text(const Graph& graph, const Layout* layout, const TextOptions&
     const int hosts = std::min(graph.hosts, options.most_hosts);
     for (int host = 0; host < hosts; ++host) host_text(graph, host, ranks, out);
     if (hosts < graph.hosts) out += fmt::format("and {} more hosts\n", graph.hosts - hosts);
-    for (const std::string& note : graph.notes) out += fmt::format("assumed: {}\n", plain(note));
+    out += assumptions(graph);
   }
   if (layout == nullptr) return out;
   if (options.paths) matrices(graph, *layout, options.most_ranks, out);

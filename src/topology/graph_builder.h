@@ -75,6 +75,7 @@ class GraphBuilder {
   void add_ports(const Card& card, int nic, double slot);
   // graph_of_peers.cpp
   void add_peer_links();
+  int switch_groups(int host) const;
   int target_of(const PeerLink& link, int from, int host);
   int target_by_id(const PeerLink& link, int from, int host);
   int gpu_of_id(const BusId& id, int from, int host, bool own_host) const;

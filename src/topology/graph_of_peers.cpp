@@ -194,6 +194,29 @@ void GraphBuilder::join_peers() {
   }
 }
 
+// How many groups a host's switches fall into, taking together what links between devices join.
+int GraphBuilder::switch_groups(int host) const {
+  std::vector<char> seen(graph_.nodes.size(), 0);
+  int groups = 0;
+  for (const int first : graph_.of_kind(NodeKind::kNvSwitch, host)) {
+    if (seen[first] != 0 || graph_.out[first].empty()) continue;
+    ++groups;
+    std::vector<int> next{first};
+    seen[first] = 1;
+    while (!next.empty()) {
+      const int node = next.back();
+      next.pop_back();
+      for (const int id : graph_.out[node]) {
+        const Link& link = graph_.links[id];
+        if (link.kind > LinkKind::kXgmi || seen[link.to] != 0) continue;
+        seen[link.to] = 1;
+        next.push_back(link.to);
+      }
+    }
+  }
+  return groups;
+}
+
 void GraphBuilder::add_peer_links() {
   for (const PeerLink& link : machine_.peer_links) {
     int from = -1, host = 0;
@@ -219,6 +242,14 @@ void GraphBuilder::add_peer_links() {
     if (to >= 0 && to != from) state(link, from, to);
   }
   join_peers();
+  for (int host = 0; host < hosts_; ++host) {
+    const int groups = switch_groups(host);
+    if (groups < 2) continue;
+    note(
+        fmt::format("GPUs hang on {} groups of switches, and no link between the groups is stated: "
+                    "none is assumed, so that from one to another they go by PCIe and the CPUs",
+                    groups));
+  }
   if (dropped_ > 0) note(fmt::format("{} links lead outside the visible set: dropped", dropped_));
   if (self_ > 0) note(fmt::format("{} links lead from a GPU to itself: dropped", self_));
   if (!machine_.peer_links_stated && gpus_.size() > 1) {

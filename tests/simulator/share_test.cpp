@@ -67,6 +67,25 @@ TEST(Shares, AFlowThatEndsGivesItsShareBack) {
   EXPECT_FALSE(shares.finish(200, flow, version)) << "it has ended already";
 }
 
+TEST(Shares, FlowsUnderWayKeepTheirPathsWhenPathsAreForgotten) {
+  const machines::Machine machine = chain({10, 4});
+  Shares shares(machine.graph);
+  shares.start(0, shares.add_path({0}, 0, 1, 0, 1), 0, 10, kBytes);
+  shares.start(0, shares.add_path({0}, 0, 1, 0, 1), 1, 10, 2 * kBytes);
+  shares.settle(0);
+  Shares::Due last{};
+  for (const Shares::Due& due : shares.due()) {
+    if (due.lane == 0) last = due;
+  }
+  shares.due().clear();
+  shares.forget_paths();
+  shares.start(0, shares.add_path({2}, 1, 2, 1, 2), 2, 4, kBytes);
+  EXPECT_DOUBLE_EQ(ends(shares).at(2), 250) << "it meets nobody";
+  ASSERT_TRUE(shares.finish(200, last.flow, last.version));
+  shares.settle(200);
+  EXPECT_DOUBLE_EQ(ends(shares).at(1), 300) << "who shared its link gets all of it";
+}
+
 TEST(Shares, AChangeElsewhereMovesNothing) {
   const machines::Machine machine = chain({10, 10});
   Shares shares(machine.graph);

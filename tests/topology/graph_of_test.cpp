@@ -180,6 +180,23 @@ TEST(GraphOf, MakesSwitchPlanesThatAppearOnlyAsTargets) {
   EXPECT_EQ(links_between(graph, "gpu1", "nvswitch1"), 4);
 }
 
+// GPUs, each with a link to the switch named for it.
+Graph on_switches(const std::vector<std::string>& switches) {
+  MachineBuilder m;
+  const int cpu = m.cpu(0);
+  for (size_t i = 0; i < switches.size(); ++i)
+    m.link(kNvlink, m.gpu("000" + std::to_string(i) + ":00:00.0", cpu), switches[i], 6, 0x068000);
+  return graph_of(m.machine);
+}
+
+TEST(GraphOf, SaysWhereNoLinkBetweenGroupsOfSwitchesIsStated) {
+  const auto note = Contains(
+      HasSubstr("GPUs hang on 2 groups of switches, and no link between the groups is stated"));
+  const std::string a = "0000:1a:00.0", b = "0000:1b:00.0";
+  EXPECT_THAT(on_switches({a, a, b, b}).notes, note);
+  EXPECT_THAT(on_switches({a, a, a, a}).notes, Not(note));
+}
+
 TEST(GraphOf, UsesAGivenFanOutTable) {
   MachineBuilder m;
   const int gpu = m.gpu("0000:01:00.0", m.cpu(0));

@@ -28,7 +28,7 @@ struct Options {
   std::string collective, algorithm, from, plan, cost, trace, svg;
   tools::Call call;
   int hosts = 1, ranks = 0;
-  bool list = false, sized = false, rooted = false;
+  bool list = false, quiet = false, sized = false, rooted = false;
 };
 
 int fail(const std::string& text, int code = 1) {
@@ -53,11 +53,13 @@ const Algorithm* algorithm_of(Collective collective, const std::string& name) {
 
 int simulate_one(const Options& options, const tools::Site& site, const simulator::Cost& cost,
                  const simulator::Source& source, Reach reach) {
-  const bool trace = !options.trace.empty() || !options.svg.empty();
+  const bool pictures = !options.trace.empty() || !options.svg.empty();
+  const tools::Detail detail = pictures ? tools::Detail::kTimeline : tools::Detail::kCriticalPath;
   const Result<simulator::Outcome> outcome =
-      tools::run(site, source, tools::message_of(options.call, site.ranks(), reach), cost, trace);
+      tools::run(site, source, tools::message_of(options.call, site.ranks(), reach), cost, detail);
   if (!outcome.ok()) return fail(outcome.status());
-  command_line::print("{}", tools::report(site, options.call, source, outcome.value()));
+  if (!options.quiet)
+    command_line::print("{}", tools::report(site, options.call, source, outcome.value()));
   if (!options.trace.empty()) {
     const std::string text = simulator::to_trace_json(*outcome->timeline, source, site.graph);
     if (Status s = tools::write_file(options.trace, text); !s.ok()) return fail(s);
@@ -94,15 +96,15 @@ int simulate_all(const Options& options, const tools::Site& site, const simulato
     if (row.why_not.empty()) {
       const auto source = tools::source_of(algorithm, options.call, site);
       if (!source.ok()) return fail(source.status());
-      Result<simulator::Outcome> outcome =
-          tools::run(site, source.value(),
-                     tools::message_of(options.call, site.ranks(), algorithm.reach), cost, false);
+      Result<simulator::Outcome> outcome = tools::run(
+          site, source.value(), tools::message_of(options.call, site.ranks(), algorithm.reach),
+          cost, tools::Detail::kNone);
       if (!outcome.ok()) return fail(outcome.status());
       row.outcome = std::move(outcome).value();
     }
     rows.push_back(std::move(row));
   }
-  command_line::print("{}", tools::table(site, options.call, std::move(rows)));
+  if (!options.quiet) command_line::print("{}", tools::table(site, options.call, std::move(rows)));
   return 0;
 }
 
@@ -205,6 +207,7 @@ void add_options(CLI::App& app, Options& options) {
       ->default_str("built-in values");
   app.add_option("--trace", options.trace, "write the timeline for ui.perfetto.dev");
   app.add_option("--svg", options.svg, "draw the timeline");
+  app.add_flag("--quiet", options.quiet, "print nothing but warnings");
   app.add_flag("--list", options.list, "name the algorithms, with their cost lines");
 }
 

@@ -6,6 +6,7 @@
 
 #include "simulator/critical_path.h"
 #include "tools/common/sizes.h"
+#include "topology/draw.h"
 
 namespace tessera::tools {
 namespace {
@@ -52,12 +53,19 @@ std::string busy_text(const topology::Graph& graph, const Busy& busy) {
                      graph.links[static_cast<size_t>(busy.link)].bandwidth);
 }
 
+// What is simulated, and what is assumed for that.
 std::string heading(const Site& site, const Call& call) {
-  if (call.collective == Collective::kBarrier) return fmt::format("barrier, {}\n", site.about);
-  const size_t block = block_bytes(call.collective, site.ranks(), call.bytes);
-  return fmt::format("{} of {} bytes, {}: blocks of {} bytes\n{}", to_string(call.collective),
-                     call.bytes, site.about, block,
-                     rounding_note(call.collective, site.ranks(), call.bytes, block));
+  std::string out;
+  if (call.collective == Collective::kBarrier) {
+    out = fmt::format("barrier, {}\n", site.about);
+  } else {
+    const size_t block = block_bytes(call.collective, site.ranks(), call.bytes);
+    out = fmt::format("{} of {} bytes, {}: blocks of {} bytes\n{}", to_string(call.collective),
+                      call.bytes, site.about, block,
+                      rounding_note(call.collective, site.ranks(), call.bytes, block));
+  }
+  if (!site.idle.empty()) out += fmt::format("note: {}\n", site.idle);
+  return out + topology::assumptions(site.graph);
 }
 
 }  // namespace

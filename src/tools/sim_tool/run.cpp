@@ -11,6 +11,7 @@
 #include "tools/common/files.h"
 #include "tools/common/progress.h"
 #include "tools/common/sizes.h"
+#include "tools/common/warnings.h"
 #include "topology/describe.h"
 #include "topology/graph_of.h"
 #include "tuner/candidate.h"
@@ -51,6 +52,7 @@ double parts_in(const Algorithm& algorithm, const Call& call, const Site& site, 
 Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int ranks) {
   Result<topology::Described> described = topology::describe_machine(from);
   if (!described.ok()) return described.status();
+  print_warnings(described->machine);
   auto site = std::make_unique<Site>();
   site->graph = topology::graph_of(described->machine);
   if (hosts > 1) site->graph = topology::replicate(site->graph, hosts);
@@ -61,6 +63,7 @@ Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int 
   const std::string name = from.empty() ? "this machine" : from;
   site->about = fmt::format("{} ranks on {}", nodes->size(),
                             hosts > 1 ? fmt::format("{} hosts, each: {}", hosts, name) : name);
+  site->idle = topology::idle_hosts(site->graph, nodes.value());
   for (const int node : nodes.value()) site->host_of.push_back(site->graph.nodes[node].host);
   site->paths = std::make_unique<topology::Paths>(site->graph);
   site->routes = std::make_unique<simulator::PathRoutes>(*site->paths, std::move(nodes).value());
@@ -127,18 +130,18 @@ Result<simulator::Source> source_of(const std::string& plan_file, const Call& ca
 
 Result<simulator::Outcome> run(const Site& site, const simulator::Source& source,
                                const simulator::Message& message, const simulator::Cost& cost,
-                               bool trace) {
+                               Detail detail) {
   const uint64_t passes =
       message.slice == 0 ? 1 : (message.count + message.slice - 1) / message.slice;
   const uint64_t steps = source.steps_per_pass() * std::max<uint64_t>(passes, 1);
-  if (trace && steps > kMostTraced) {
+  if (detail == Detail::kTimeline && steps > kMostTraced) {
     return Status::error(Code::kInvalidArgument,
                          "a timeline of {} steps is too long to look at; {} are the most", steps,
                          kMostTraced);
   }
   simulator::SimulateOptions options;
-  options.trace = trace;
-  options.critical_path = steps <= kMostRecorded;
+  options.trace = detail == Detail::kTimeline;
+  options.critical_path = detail != Detail::kNone && steps <= kMostRecorded;
   Progress progress;
   options.progress = [&](uint64_t done) {
     progress.show("simulating {} over {}: {} steps, {:.0f} %", source.name(), site.about, steps,

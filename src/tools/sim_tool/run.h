@@ -21,13 +21,15 @@ struct Site {
   topology::Graph graph;
   std::unique_ptr<topology::Paths> paths;
   std::unique_ptr<simulator::PathRoutes> routes;
+  std::string idle;          // of hosts without ranks: topology::idle_hosts()
   std::string about;         // "4096 ranks on 64 hosts, each: pack:2 core:32"
   std::vector<int> host_of;  // by rank, also on one host
 
   int ranks() const { return routes->ranks(); }
 };
 
-// `from` as in describe_machine(); ranks 0: one for each place. A GPU holds one rank.
+// `from` as in describe_machine(); ranks 0: one for each place. A GPU holds one rank. What is odd in
+// the description is printed to standard error.
 Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int ranks);
 
 // What is asked of a collective.
@@ -45,18 +47,22 @@ int chunks_of(const Call& call, int ranks);
 // How large a plan of so many ranks would be: steps and what they name. Of plans that do not
 // rotate it is estimated from smaller ones, for building them may already be too much.
 double parts_of(const Algorithm& algorithm, const Call& call, const Site& site);
-// Of a plan that is simulated at all; the steps of plans that rotate are not kept.
+// Of a plan that is simulated at all. One that does not rotate is built as a whole, at some 120 bytes
+// for each part: 6 GB; of one that rotates, a rank's program.
 inline double most_parts(const Algorithm& algorithm) { return algorithm.rotates ? 400e6 : 48e6; }
-inline constexpr double kMostTableParts = 12e6;  // of one among others, where it does not rotate
+inline constexpr double kMostTableParts = 12e6;  // of one among others that does not rotate: 1.5 GB
 
 Result<simulator::Source> source_of(const Algorithm& algorithm, const Call& call, const Site& site);
 // A plan from a file, verified.
 Result<simulator::Source> source_of(const std::string& plan_file, const Call& call);
 
+// What is kept of a simulation, besides how long it takes and how busy links are.
+enum class Detail : uint8_t { kNone, kCriticalPath, kTimeline };
+
 // Simulates; shows progress on a terminal if it takes more than a second.
-// The critical path is left out where it would need gigabytes.
+// The critical path is left out where it would need gigabytes; a timeline has it, too.
 Result<simulator::Outcome> run(const Site& site, const simulator::Source& source,
                                const simulator::Message& message, const simulator::Cost& cost,
-                               bool trace);
+                               Detail detail);
 
 }  // namespace tessera::tools

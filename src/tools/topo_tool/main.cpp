@@ -13,6 +13,7 @@
 #include "command_line/print.h"
 #include "plan/limits.h"
 #include "tools/common/files.h"
+#include "tools/common/warnings.h"
 #include "topology/describe.h"
 #include "topology/draw.h"
 #include "topology/graph_of.h"
@@ -88,8 +89,7 @@ int show(const Options& options) {
   Result<topology::Described> described = topology::describe_machine(options.from);
   if (!described.ok()) return fail(described.status());
   const topology::Machine& machine = described->machine;
-  for (const topology::Warning& warning : machine.warnings)
-    command_line::print(stderr, "{}:{}: {}\n", machine.source, warning.line, warning.text);
+  tools::print_warnings(machine);
   topology::GraphOptions graph_options;
   graph_options.cores = !options.no_cores;
   topology::Graph graph = topology::graph_of(machine, graph_options);
@@ -111,6 +111,8 @@ int show(const Options& options) {
     if (!given.ok()) return fail(given.status());
     layout = std::move(given);
   }
+  if (std::string note = topology::idle_hosts(graph, nodes.value()); !note.empty())
+    layout->notes.push_back(std::move(note));
   if (!options.quiet) command_line::print("{}", topology::to_text(graph, &layout.value()));
   if (Status s = write_files(options, described.value(), graph, layout.value()); !s.ok())
     return fail(s);
