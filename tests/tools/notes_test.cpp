@@ -30,7 +30,7 @@ constexpr const char* kBare = R"(<system version="1">
 </system>
 )";
 
-constexpr const char* kSynthetic = "--from 'pack:2 numa:1 core:4 pu:1'";
+constexpr const char* kFourCores = "--from 'pack:2 numa:1 core:4 pu:1'";
 
 class Notes : public InFolder {};
 
@@ -70,7 +70,7 @@ TEST_F(Notes, HostsWithoutRanksAreNamed) {
   const std::string note =
       "note: 3 of 4 hosts have no ranks, since ranks fill one host after the other; 32 ranks fill "
       "all\n";
-  const std::string four = std::string(" --hosts 4 ") + kSynthetic;
+  const std::string four = std::string(" --hosts 4 ") + kFourCores;
   EXPECT_THAT(printed("tessera-topo --ranks 8" + four), HasSubstr(note));
   EXPECT_THAT(printed("tessera-sim all-reduce 1MiB --ranks 8" + four), HasSubstr(note));
   EXPECT_THAT(printed("tessera-sim barrier --ranks 8 --algorithm dissemination" + four),

@@ -17,12 +17,10 @@
 #include "command_line/help.h"
 #include "command_line/print.h"
 #include "tools/common/files.h"
-#include "tools/common/layout.h"
 #include "tools/common/names.h"
 #include "tools/common/progress.h"
 #include "tools/common/sizes.h"
-#include "transports/emulated/description.h"
-#include "tuner/emulated_site.h"
+#include "tools/explain_tool/site.h"
 #include "tuner/rules.h"
 #include "tuner/tuner.h"
 
@@ -30,13 +28,10 @@ namespace {
 
 using namespace tessera;
 
-constexpr int kMostRanks = 1024;
-
 struct Options {
-  std::string collective, hosts;
+  std::string collective;
   size_t message = 0;
-  int ranks = 0;  // 0: as many as the layout places, else as many as cores
-  int cores = 0;
+  tools::Where where;
   bool plain = false;
 };
 
@@ -126,33 +121,11 @@ Result<std::pair<Candidate, std::string>> winner(Tuner& tuner, Collective collec
                                      : "; which of those runs, a rule decided, not the estimates"));
 }
 
-// `layout` may be empty: one host.
-Site site_of(const Options& options, std::vector<int> layout) {
-  Site site;
-  site.ranks = options.ranks;
-  site.hosts = count_hosts(layout);
-  site.cores = options.cores * site.hosts;
-  site.crowded = site.ranks > site.cores;
-  site.host_of = std::move(layout);
-  return site;
-}
-
-// With TESSERA_EMULATE communicators take the links for those of its description; so does the site.
-Status emulate(const Config& config, Site& site) {
-  if (config.emulate.empty()) return {};
-  if (site.hosts > 1) {
-    return Status::error(Code::kInvalidUsage,
-                         "--hosts with TESSERA_EMULATE=\"{}\": links are emulated between ranks of "
-                         "one host only; leave one of them out",
-                         config.emulate);
-  }
-  const Result<emulated::Links> links = emulated::links_of(config.emulate, site.ranks);
-  if (links.ok()) describe_emulated(links.value(), site);
-  return links.status();
-}
-
 // What estimates rest on.
-std::string basis(const Site& site, const Profile* profile) {
+std::string basis(const Site& site, const Profile* profile, bool elsewhere) {
+  if (elsewhere)
+    return "a described machine: rules decide, and estimates are the model's; profiles are of this "
+           "one";
   if (site.hosts > 1)
     return "several hosts: rules decide, and estimates are the model's; profiles are of one host";
   return profile != nullptr ? "profile of " + profile->about
@@ -160,39 +133,11 @@ std::string basis(const Site& site, const Profile* profile) {
                               "tessera-tune makes one";
 }
 
-// What a communicator would ask besides, and is not asked here; and what it is made to believe.
-void notes(const Config& config, const Site& site) {
-  if (!config.emulate.empty()) {
-    command_line::print(
-        "note: links are emulated (TESSERA_EMULATE=\"{}\"): {}\n", config.emulate,
-        site.hosts > 1 ? fmt::format("{} hosts, {:.4g} us and {:.4g} GB/s between them", site.hosts,
-                                     site.network.latency, site.network.bandwidth / 1e3)
-                       : std::string("one host; estimates do not count how fast they are"));
-  }
+// What a communicator would ask besides, and is not asked here.
+void notes(const Config& config) {
   if (!config.tuner_plugin.empty() && config.tuner_plugin != "none")
     command_line::print("note: communicators ask the tuner plugin {} first; it is not asked here\n",
                         config.tuner_plugin);
-}
-
-// The layout, empty for one host; sets how many ranks there are.
-Result<std::vector<int>> place(Options& options) {
-  if (options.hosts.empty()) {
-    if (options.ranks == 0) options.ranks = options.cores;
-    return std::vector<int>();
-  }
-  Result<std::vector<int>> layout = tools::layout_named(options.hosts);
-  if (!layout.ok()) return layout;
-  const int ranks = static_cast<int>(layout->size());
-  if (ranks > kMostRanks) {
-    return Status::error(Code::kInvalidArgument, "--hosts {} places {} ranks; {} are the most",
-                         options.hosts, ranks, kMostRanks);
-  }
-  if (options.ranks != 0 && options.ranks != ranks) {
-    return Status::error(Code::kInvalidArgument, "--hosts {} places {} ranks, --ranks says {}",
-                         options.hosts, ranks, options.ranks);
-  }
-  options.ranks = ranks;
-  return layout;
 }
 
 void heading(const Options& options, Collective collective, const Site& site, Access access,
@@ -210,18 +155,20 @@ void heading(const Options& options, Collective collective, const Site& site, Ac
 int explain(Options options) {
   const Result<Collective> collective = tools::collective_named(options.collective);
   if (!collective.ok()) return fail(collective.status().message(), 2);
-  Result<std::vector<int>> layout = place(options);
-  if (!layout.ok()) return fail(layout.status().message(), 2);
   Result<Config> config = Config::from_environment();
   if (!config.ok()) return fail(config.status().message());
+  const Result<Site> asked = tools::site_of(options.where, config.value());
+  if (!asked.ok())
+    return fail(asked.status().message(), asked.status().code() == Code::kInvalidArgument ? 2 : 1);
+  const Site& site = asked.value();
   Result<std::shared_ptr<const Profile>> profile = find_profile(config.value());
   if (!profile.ok()) return fail(profile.status().message());
-  Site site = site_of(options, std::move(layout).value());
-  if (Status s = emulate(config.value(), site); !s.ok()) return fail(s.message());
+  const bool elsewhere = !options.where.from.empty();
+  if (elsewhere) profile = std::shared_ptr<const Profile>();
   Result<Tuner> tuner = Tuner::create(site, config.value(), profile.value());
   if (!tuner.ok()) return fail(tuner.status().message());
-  const size_t block = std::max(
-      tools::block_bytes(collective.value(), options.ranks, options.message), sizeof(float));
+  const size_t block =
+      std::max(tools::block_bytes(collective.value(), site.ranks, options.message), sizeof(float));
   const bool beyond_reach = site.hosts > 1 || !config->emulate.empty();
   const Access access = beyond_reach    ? Access::kNone
                         : options.plain ? Access::kSingleCopy
@@ -230,8 +177,10 @@ int explain(Options options) {
   if (!chosen.ok()) return fail(chosen.status().message());
 
   heading(options, collective.value(), site, access, block);
-  command_line::print("{}\n", basis(site, profile.value().get()));
-  notes(config.value(), site);
+  command_line::print("{}\n", basis(site, profile.value().get(), elsewhere));
+  for (const std::string& line : tools::about_links(site, config.value()))
+    command_line::print("{}\n", line);
+  notes(config.value());
   command_line::print("\n");
   command_line::print("  {:<44} {:>12}  {:<12}  {}\n", "candidate", "estimate us", "known from",
                       "cost");
@@ -250,7 +199,6 @@ int explain(Options options) {
 
 int main(int argc, char** argv) {
   Options options;
-  options.cores = tools::usable_cores();
   CLI::App app{
       "Shows what a call would run as: every candidate with its estimated time, and why the winner "
       "wins."};
@@ -260,13 +208,17 @@ int main(int argc, char** argv) {
   app.add_option("size", options.message, "bytes as the perf tests count them")
       ->required()
       ->transform(command_line::byte_size());
-  app.add_option("--ranks", options.ranks, "ranks on this host")
-      ->default_str("one for each core")
-      ->check(command_line::between(1, kMostRanks));
-  app.add_option("--hosts", options.hosts,
+  app.add_option("--from", options.where.from,
+                 "hosts as a description says instead of this machine: NCCL or RCCL topology XML, "
+                 "hwloc XML, or an hwloc synthetic text such as \"pack:2 numa:1 core:8 pu:1\"")
+      ->default_str("NCCL_TOPO_FILE's, if it is set");
+  app.add_option("--ranks", options.where.ranks, "ranks on this host")
+      ->default_str("one for each core, or each place described")
+      ->check(command_line::between(1, tools::kMostExplainedRanks));
+  app.add_option("--hosts", options.where.hosts,
                  "several hosts: the host of each rank, 0,0,1,1, or hosts and ranks of each, 2x4");
-  app.add_option("--cores", options.cores, "cores of a host")
-      ->default_str("this machine's")
+  app.add_option("--cores", options.where.cores, "cores of a host")
+      ->default_str("this machine's, or those described")
       ->check(command_line::between(1, 65536));
   app.add_flag("--plain", options.plain, "buffers come from malloc, not from ncclMemAlloc");
   try {

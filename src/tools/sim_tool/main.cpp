@@ -29,6 +29,7 @@ struct Options {
   tools::Call call;
   int hosts = 1, ranks = 0;
   bool list = false, quiet = false, sized = false, rooted = false;
+  bool found_order = false;
 };
 
 int fail(const std::string& text, int code = 1) {
@@ -154,7 +155,8 @@ int simulate(Options options) {
     if (options.ranks == 0) options.ranks = given->ranks();
   }
   if (collective == Collective::kSendRecv && options.ranks == 0) options.ranks = 2;
-  const auto site = tools::make_site(options.from, options.hosts, options.ranks);
+  const auto site =
+      tools::make_site(options.from, options.hosts, options.ranks, options.found_order);
   if (!site.ok()) return fail(site.status());
   const tools::Site& here = *site.value();
   if (here.ranks() > kMaxRanks) {
@@ -208,6 +210,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--trace", options.trace, "write the timeline for ui.perfetto.dev");
   app.add_option("--svg", options.svg, "draw the timeline");
   app.add_flag("--quiet", options.quiet, "print nothing but warnings");
+  app.add_flag("--found-order", options.found_order,
+               "number the ranks along the first ring that a search finds, as communicators take "
+               "them on the machine of NCCL_TOPO_FILE");
   app.add_flag("--list", options.list, "name the algorithms, with their cost lines");
 }
 

@@ -14,6 +14,7 @@
 #include "tools/common/warnings.h"
 #include "topology/describe.h"
 #include "topology/graph_of.h"
+#include "topology/search.h"
 #include "tuner/candidate.h"
 
 namespace tessera::tools {
@@ -47,9 +48,19 @@ double parts_in(const Algorithm& algorithm, const Call& call, const Site& site, 
   return static_cast<double>(parts) * (source->compact() ? ranks : 1);
 }
 
+Status number_along_ring(const topology::Graph& graph, std::vector<int>& nodes) {
+  const Result<topology::Layout> layout = topology::search(graph, nodes);
+  if (!layout.ok() || layout->rings.empty()) return layout.status();
+  std::vector<int> along;
+  for (const int rank : layout->rings.front().order) along.push_back(nodes[rank]);
+  nodes = std::move(along);
+  return {};
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int ranks) {
+Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int ranks,
+                                        bool in_order) {
   Result<topology::Described> described = topology::describe_machine(from);
   if (!described.ok()) return described.status();
   print_warnings(described->machine);
@@ -60,6 +71,9 @@ Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int 
   if (!nodes.ok()) return nodes.status();
   if (Status status = topology::check_places(site->graph, nodes.value()); !status.ok())
     return status;
+  if (in_order) {
+    if (Status status = number_along_ring(site->graph, nodes.value()); !status.ok()) return status;
+  }
   const std::string name = from.empty() ? "this machine" : from;
   site->about = fmt::format("{} ranks on {}", nodes->size(),
                             hosts > 1 ? fmt::format("{} hosts, each: {}", hosts, name) : name);

@@ -29,8 +29,10 @@ struct Site {
 };
 
 // `from` as in describe_machine(); ranks 0: one for each place. A GPU holds one rank. What is odd in
-// the description is printed to standard error.
-Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int ranks);
+// the description is printed to standard error. `in_order`: ranks are numbered along the first ring
+// that a search finds, which communicators follow on a machine that a topology file describes.
+Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int ranks,
+                                        bool in_order);
 
 // What is asked of a collective.
 struct Call {
