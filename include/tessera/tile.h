@@ -16,7 +16,8 @@
  * Everything but tsrTileDone and tsrTileWait is index arithmetic on the structure.
  *
  * In a GPU's kernel: everything but tsrTileDone and tsrTileWait, on a tsrTiles passed by value. The
- * host reports tiles once the kernel, or a part of it, has made them.
+ * host reports tiles once the kernel, or a part of it, has made them; where device and host share
+ * memory the kernel may do so itself (tile_device.h).
  *
  * Thread safety: every function from any thread. A tsrTiles may be copied; it is valid until its
  * operator is destroyed, which must not begin before every tsrTileDone has returned. */
@@ -26,13 +27,7 @@
 #include <nccl.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Index arithmetic may be called in device code, too, where a compiler for one reads this. */
-#if defined(__CUDACC__) || defined(__HIPCC__)
-#define TSR_TILE_FUNCTION static inline __host__ __device__
-#else
-#define TSR_TILE_FUNCTION static inline
-#endif
+#include <tessera/tile_chunks.h>
 
 #ifdef __cplusplus
 extern "C" {

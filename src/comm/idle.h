@@ -2,9 +2,9 @@
 // of all ranks it drives (I10).
 //
 // Use: call next() after each fruitless round; reset() after a fruitful one. On kSleep:
-// sleep(doorbells, more, look), where `look` tries once more and returns true if it got on (then
-// there is no sleep); `more`: other doorbells matter, too. sleep() returns after kLongestSleep at
-// the latest, so that health and deadlines are looked after (I6). comm/sleep.h knows of ports, too.
+// sleep(doorbells, longest, look), where `look` tries once more and returns true if it got on (then
+// there is no sleep). `longest`: kLongestSleep, so that health and deadlines are looked after (I6);
+// less where something comes that rings none of these doorbells. comm/sleep.h knows of ports, too.
 #pragma once
 
 #include <algorithm>
@@ -42,12 +42,10 @@ class Idle {
   Action next() { return done_++ < yields_ ? Action::kYield : Action::kSleep; }
 
   template <class Look>
-  static void sleep(std::span<Doorbell* const> doorbells, bool more, const Look& look) {
+  static void sleep(std::span<Doorbell* const> doorbells, std::chrono::nanoseconds longest,
+                    const Look& look) {
     const Prepared prepared(doorbells);
-    if (!look()) {
-      sleep_any(prepared.sleepers, prepared.count,
-                more ? std::chrono::milliseconds(1) : kLongestSleep);
-    }
+    if (!look()) sleep_any(prepared.sleepers, prepared.count, longest);
   }
 
  private:

@@ -56,7 +56,8 @@ void sleep_until_rung(std::span<const Core* const> cores, const Look& look) {
   Doorbell* doorbells[kMaxSleepers];
   const size_t count = std::min<size_t>(cores.size(), kMaxSleepers);
   for (size_t i = 0; i < count; ++i) doorbells[i] = &cores[i]->area().doorbell;
-  Idle::sleep({doorbells, count}, cores.size() > count,
+  const bool all = count == cores.size();
+  Idle::sleep({doorbells, count}, all ? Idle::kLongestSleep : std::chrono::milliseconds(1),
               [&] { return look() || drive_others(cores); });
 }
 

@@ -6,6 +6,8 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <tessera/tile_chunks.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -26,37 +28,34 @@ class RowChunks {
   RowChunks() = default;
   // `row_bytes`: of a compact row; decides on what multiples chunks begin.
   RowChunks(int64_t rows, int64_t block_rows, int chunks_per_block, size_t row_bytes)
-      : rows_(rows),
-        block_rows_(block_rows),
-        chunks_(chunks_per_block),
-        unit_(static_cast<int64_t>(chunk_unit(row_bytes))) {}
+      : rows_(rows) {
+    cut_.block_rows = block_rows;
+    cut_.unit = static_cast<int64_t>(chunk_unit(row_bytes));
+    const int64_t units = round_up_div(block_rows, cut_.unit);
+    cut_.each = units / chunks_per_block;
+    cut_.extra = units % chunks_per_block;
+    cut_.per_block = chunks_per_block;
+  }
 
   // Empty for chunks beyond the matrix.
   RowRange rows_of(int chunk) const {
+    const int64_t block = chunk / cut_.per_block, in_block = chunk % cut_.per_block;
     const ChunkRange range =
-        chunk_range(static_cast<size_t>(block_rows_), static_cast<uint32_t>(chunks_),
-                    static_cast<uint32_t>(chunk % chunks_), static_cast<size_t>(unit_));
-    const int64_t begin = chunk / chunks_ * block_rows_ + static_cast<int64_t>(range.begin);
+        chunk_range(static_cast<size_t>(cut_.block_rows), static_cast<uint32_t>(cut_.per_block),
+                    static_cast<uint32_t>(in_block), static_cast<size_t>(cut_.unit));
+    const int64_t begin = block * cut_.block_rows + static_cast<int64_t>(range.begin);
     const int64_t end = begin + static_cast<int64_t>(range.length);
     return {std::min(begin, rows_), std::min(end, rows_)};
   }
 
   // The inverse: the chunk that holds a row of the matrix.
-  int chunk_of(int64_t row) const {
-    const int64_t block = row / block_rows_;
-    if (chunks_ == 1) return static_cast<int>(block);
-    const int64_t units = round_up_div(block_rows_, unit_);
-    const int64_t each = units / chunks_, extra = units % chunks_;
-    const int64_t at = (row - block * block_rows_) / unit_;
-    const int64_t large = extra * (each + 1);  // units in the larger chunks
-    const int64_t chunk = at < large ? at / (each + 1) : extra + (at - large) / each;
-    return static_cast<int>(block * chunks_ + chunk);
-  }
+  int chunk_of(int64_t row) const { return static_cast<int>(tsrTileChunkOf(&cut_, row)); }
+  // The same for device code.
+  const tsrTileChunks& cut() const { return cut_; }
 
  private:
-  int64_t rows_ = 0, block_rows_ = 1;
-  int chunks_ = 1;
-  int64_t unit_ = 1;
+  int64_t rows_ = 0;
+  tsrTileChunks cut_{1, 1, 1, 0, 1};
 };
 
 // The tiles of a matrix.

@@ -212,6 +212,24 @@ FusedOperator::RemoteSpace FusedOperator::remote_space() const {
           static_cast<ptrdiff_t>(program.slot_stride)};
 }
 
+FusedOperator::DeviceSide FusedOperator::device_side(bool input) {
+  silent_.raise();
+  DeviceSide side;
+  side.timeout = core_.config.timeout;
+  side.first_pass = first_pass_;
+  if (input) {
+    side.counters = own_counters();
+    side.tallies = tile_counters_ > 0 ? tracker_.tallies() : nullptr;
+    side.launches = &finished_.counter;
+    side.chunks = &geometry_.input();
+  } else {
+    side.counters = own_counters() + tile_counters_;
+    side.launches = &launched_.counter;
+    side.chunks = &geometry_.output();
+  }
+  return side;
+}
+
 void FusedOperator::set_budget(const BudgetOptions& options) {
   tracker_.set_every(options.every);
   const std::lock_guard lock(driver_);

@@ -16,6 +16,7 @@
 // twice or outside of the matrix does not, it is not counted.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,6 +26,7 @@
 #include "fusion/fused_run.h"
 #include "fusion/tracker.h"
 #include "fusion/traffic.h"
+#include "sync/flag.h"
 
 namespace tessera {
 
@@ -76,6 +78,18 @@ class FusedOperator final : private Driven {
     ptrdiff_t rank_bytes = 0, slot_bytes = 0;
   };
   RemoteSpace remote_space() const;
+
+  // What device code raises and looks at (tessera/tile_device.h). Afterwards waits of this operator
+  // count on reports for which nobody rings.
+  struct DeviceSide {
+    PaddedCounter* counters = nullptr;  // of the side's chunks
+    Tally* tallies = nullptr;           // of the input's tiles; null: there are no reports
+    const Counter* launches = nullptr;  // that are over (input), that have begun (output)
+    uint64_t first_pass = 0;            // at which the output's counters stood at first
+    const RowChunks* chunks = nullptr;
+    std::chrono::nanoseconds timeout{};
+  };
+  DeviceSide device_side(bool input);
 
   // What the model (forecast.h) says of a launch with kernels that make the input and use the output
   // for so long. Local; equal arguments give equal times on all ranks. Takes milliseconds.
@@ -137,6 +151,7 @@ class FusedOperator final : private Driven {
   uint64_t first_pass_;
   Tracker tracker_;
   PaddedCounter launched_, finished_;
+  Flag silent_;          // a device may report: its tiles come without a ring
   PaddedCounter steps_;  // grows with every step done
   std::mutex driver_;    // guards what follows
   FusedRun run_;

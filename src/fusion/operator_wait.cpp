@@ -1,5 +1,6 @@
 // How threads wait for an operator: they drive its plan while there is something to do, then yield,
 // then sleep on the rank's doorbell, and look for what is wrong (I6, I10).
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -31,21 +32,26 @@ class Precedence {
   Deadline until_ = Deadline::after({});
 };
 
-// Sleeps until the rank's doorbell rings or something is due at its ports, unless `look` gets on.
-// Other threads may be at the ports: who sleeps does not hold them, and looks at them often.
+// A device reports tiles without a ring; the kernel adds some 50 us to a sleep.
+constexpr std::chrono::nanoseconds kSilentSleep{50'000};
+
+// Sleeps until the rank's doorbell rings or something is due at its ports, for `longest` at most,
+// unless `look` gets on. Other threads may be at the ports: who sleeps does not hold them, and looks
+// at them often.
 template <class Look>
-void nap(const Core& core, Alarm& alarm, const Look& look) {
+void nap(const Core& core, Alarm& alarm, std::chrono::nanoseconds longest, const Look& look) {
   Doorbell* const own[] = {&core.area().doorbell};
-  if (!core.ports) return Idle::sleep(own, false, look);
+  if (!core.ports) return Idle::sleep(own, longest, look);
   std::chrono::nanoseconds due = kCautiousSleep;
   if (std::unique_lock<Ports> inside; core.try_enter(inside)) due = alarm.nap(core.ports->due_in());
-  const bool awaits_time = due < kCautiousSleep;
+  constexpr std::chrono::nanoseconds kCautious = kCautiousSleep;
+  const bool awaits_time = due < kCautious;
   if (look() || due.count() == 0) return;
   const Idle::Prepared prepared(own);
   const SharpTimer sharp;
   const auto begin = std::chrono::steady_clock::now();
   if (!look()) {
-    sleep_any(prepared.sleepers, 1, awaits_time ? due : kCautiousSleep);
+    sleep_any(prepared.sleepers, 1, std::min({due, longest, kCautious}));
     if (awaits_time) alarm.slept(due, std::chrono::steady_clock::now() - begin);
   }
 }
@@ -67,7 +73,7 @@ Status FusedOperator::await(const Counter& counter, uint64_t target) {
     } else if (idle.next() == Idle::Action::kYield) {
       yield();
     } else {
-      nap(core_, alarm, [&] {
+      nap(core_, alarm, silent_.raised() ? kSilentSleep : Idle::kLongestSleep, [&] {
         const bool drove = core_.driven.drive();
         return drove || counter.reached(target) || moved() != before || !core_.health->good();
       });

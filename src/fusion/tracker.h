@@ -44,6 +44,9 @@ class Tracker {
   // Tiles of a chunk between two looks at the plan's steps: a power of two. Not while tiles come.
   void set_every(int every) { look_mask_ = static_cast<uint64_t>(every) - 1; }
 
+  // Of the tiles, row by row: where device code reports (tessera/tile_device.h).
+  Tally* tallies() { return tallies_.data(); }
+
   // Tiles that launch number `launch` still lacks: "3 of 64 tiles are missing: (0,4) (1,4) (2,4)";
   // empty when there are none.
   std::string missing(uint64_t launch) const;

@@ -2,11 +2,13 @@
 #include <tessera/fused.h>
 #include <tessera/nccl_device_host.h>
 #include <tessera/stream.h>
+#include <tessera/tile_device.h>
 
 #include "abi/layout.h"
 
 ABI_CHECK(sizeof(ncclTeam_t) == 12);
 ABI_CHECK(sizeof(tsrTiles) == 136);
+ABI_CHECK(sizeof(tsrDeviceTiles) == 216);
 ABI_CHECK(sizeof(tsrFusedConfig_t) == 104);
 
 /* In a function of its own, so that the initialisers are compiled as C. */

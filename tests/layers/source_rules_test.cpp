@@ -137,6 +137,8 @@ TEST(SourceRules, AtomicsAndFencesLiveInSyncOnly) {
         "cuda::atomic_ref<int> x(y);\n"}) {
     EXPECT_THAT(findings("src/exec/a.cpp", text), HasSubstr("src/sync only (I4)")) << text;
     EXPECT_EQ(findings("src/sync/a.cpp", text), "") << text;
+    EXPECT_THAT(findings("include/tessera/tile.h", text), HasSubstr("(I4)")) << text;
+    EXPECT_EQ(findings("include/tessera/device_block.h", text), "") << text;
   }
 }
 

@@ -29,7 +29,7 @@ function(step_install)
   file(MAKE_DIRECTORY ${WORK_DIR})
   run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
   foreach(file ${LIBDIR}/libnccl.so ${LIBDIR}/libnccl.so.2 include/nccl.h include/tessera/stream.h include/tessera/fused.h
-               include/tessera/tile.h
+               include/tessera/tile.h include/tessera/tile_device.h
                ${LIBDIR}/pkgconfig/nccl.pc ${LIBDIR}/cmake/tessera/tesseraConfig.cmake)
     if(NOT EXISTS ${prefix}/${file})
       message(FATAL_ERROR "the installed tree has no ${file}")
