@@ -2,10 +2,13 @@
 # The table of fused products: builds fused_gemm_perf and measures products over emulated links, with ranks that compute on their own
 # core and, for more ranks than cores, with timers instead of products.
 #
-#   perf/fused.sh [--quick] [--network [RATE]]
+#   perf/fused.sh [--quick | --all] [--network [RATE]]
 #
-# Without arguments some twenty minutes. The last line sums up: gain and share of the ideal.
+# Without arguments some twenty minutes, after the build; tables go to stdout, progress to stderr. The last line sums up what fusing
+# gains of a sub-layer, table by table: geometric mean, most, and the mean share of the ideal.
 #
+# --quick:   timers and, smaller, the products of 2 ranks only; some three minutes.
+# --all:     all 28 products rather than 7, and all ratios everywhere; an hour or two.
 # --network: over TCP between two hosts, played by network namespaces that a veth pair joins, instead (needs root, iproute2 and iperf3).
 #            Both directions are held to RATE (default 4gbit; none: not held), since without a limit TCP takes the very cores that
 #            compute. The line "all-reduce, collective 30 to 60 %" sums up the products where neither is most of the time.
@@ -13,10 +16,11 @@
 # Timers run at real-time priority where this is allowed (they hardly use the cores), so that other programs do not count.
 #
 # Environment
-#   FUSED_JSON=DIR     writes the tables as JSON into this directory, too
+#   FUSED_JSON=DIR     writes the tables as JSON into this directory, too: DIR/timer-ring.json, ...
+[ -z "${FUSED_JSON:-}" ] || { mkdir -p "$FUSED_JSON" && FUSED_JSON=$(realpath "$FUSED_JSON"); } || exit 1
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
 
-quick=0 network=
+quick=0 all=0 network=
 while (($# > 0)); do
   case $1 in
     -h | --help)
@@ -24,6 +28,7 @@ while (($# > 0)); do
       exit 0
       ;;
     --quick) quick=1 ;;
+    --all) all=1 ;;
     --network)
       network=4gbit
       [[ ${2:--} == -* ]] || { network=$2 && shift; }
@@ -32,14 +37,16 @@ while (($# > 0)); do
   esac
   shift
 done
+((quick == 0 || all == 0)) || die "--quick or --all, not both"
 
 configure_and_build release nccl fused_gemm_perf || exit 1
 binary=$(find build/release -type f -name fused_gemm_perf -perm -u+x | head -n 1)
 [ -n "$binary" ] || die "the build made no program fused_gemm_perf (is OpenBLAS there?)"
 export OPENBLAS_NUM_THREADS=1 TESSERA_PROFILE=none
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+out=build/perf
+mkdir -p "$out"
+names=()
 table() {
   local name=$1
   shift
@@ -48,14 +55,21 @@ table() {
   printf '\n== %s: fused_gemm_perf %s\n' "$name" "$*"
   local json=()
   [ -z "${FUSED_JSON:-}" ] || json=(--json "$FUSED_JSON/$name.json")
-  "${first[@]}" "$binary" "$@" "${json[@]}" | tee "$log.part" || die "the table $name failed"
-  sed "s/^/$name: /" "$log.part" | grep -E ' cells, gain ' >>"$log"
-  rm -f "$log.part"
+  "${first[@]}" "$binary" "$@" "${json[@]}" | tee "$out/fused-$name.txt" || die "the table $name failed"
+  names+=("$name")
+}
+
+# One line: of each table that has sub-layers, the gain and how much of the ideal that is.
+summary() {
+  local name
+  for name in "${names[@]}"; do
+    sed -nE "s/^sub-layer: .*gain ([0-9.]+) .*, ([0-9.]+) at most;( of the ideal ([0-9.]+) %)?.*/$name \\1, \\2, \\4/p" \
+      "$out/fused-$name.txt"
+  done | awk '{ sub(/, $/, ", no ideal"); text = text (NR > 1 ? "; " : "") $0 }
+              END { print "summary, gain of a sub-layer (mean, most, % of the ideal): " text }'
 }
 
 if [ -n "$network" ]; then
-  out=build/perf
-  mkdir -p "$out"
   . perf/network.sh
   for host in 0 1; do
     [ "$network" = none ] || on $host tc qdisc add dev eth0 root tbf rate "$network" burst 256kb latency 50ms ||
@@ -64,6 +78,7 @@ if [ -n "$network" ]; then
   scale=(--gflop 1 --repetitions 5)
   ((quick == 0)) || scale=(--gflop 0.3 --repetitions 3)
   table "tcp-$network" --hosts "${holder[0]},${holder[1]}" --ratios 0 --ranks 2 "${scale[@]}"
+  summary
   exit
 fi
 
@@ -71,14 +86,15 @@ table timer-ring --timer --ranks 4,8 --ablations
 if ((quick)); then
   table products --ranks 2 --products FC-2 --gflop 0.3 --repetitions 3
 else
+  products=(--products FC-2) few=(--products FC-2 --ratios 1) # 7 of 28
+  ((all == 0)) || products=() few=(--products FC-2)
   table timer-direct --timer --direct --ranks 4,8
   table timer-host --host-timer --ranks 2,4,8 --ablations
-  table products --ranks 2 --ablations
-  table products-crowded --ranks 4,8 --products FC-2
-  table operators --ranks 2 --operators --types float,half,bfloat16 --products FC-2 --ratios 0.5,1,2
-  table shared-memory --ranks 2 --ratios 0
+  table products --ranks 2 --ablations "${products[@]}"
+  table products-crowded --ranks 4,8 "${few[@]}" # real products, where ranks may have to share cores
+  table operators --ranks 2 --operators --types float,half,bfloat16 "${few[@]}"
+  table shared-memory --ranks 2 "${products[@]}" --ratios 0
 fi
 
 printf '\n'
-cat "$log"
-awk '/: sub-layer:/ { n++; text = text sprintf("%s%s", n > 1 ? "; " : "", $0) } END { print "summary: " text }' "$log"
+summary
