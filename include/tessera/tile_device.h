@@ -22,9 +22,9 @@
  *
  * Blocks are one-, two- or three-dimensional; every thread calls, with the same arguments.
  * Stores by TMA (cp.async.bulk) are no stores of the block's threads until who issued them has waited
- * for cp.async.bulk.wait_group 0 (not .read) and made fence.proxy.async; who reads waited-for rows by
- * TMA makes that fence after tsrDeviceTileWait. Rows waited for must not be read by loads that assume
- * constant memory (__ldg, const __restrict__).
+ * for cp.async.bulk.wait_group 0 (not .read); who reads waited-for rows by TMA makes fence.proxy.async
+ * after tsrDeviceTileWait. Rows waited for must not be read by loads that assume constant memory
+ * (__ldg, const __restrict__).
  *
  * Thread safety: the twins from any number of blocks. A tsrDeviceTiles may be copied; it is valid
  * until its operator is destroyed, through all launches.
