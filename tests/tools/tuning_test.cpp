@@ -54,6 +54,21 @@ TEST_F(Tuning, AMeasuredProfileIsReadByCommunicatorsAndByTheExplanation) {
   EXPECT_THAT(checked.text, HasSubstr("# 5 cells"));
 }
 
+TEST_F(Tuning, WhatTheTimeDoesNotSufficeForIsLeftOutFromTheLargestMessagesOn) {
+  const std::string in_a_second =
+      "tessera-tune --seconds 1 --ranks 4 --collectives all-to-all --out " + path_;
+  const Ended large = run(in_a_second + " --largest 256MiB");
+  ASSERT_EQ(large.code, 0) << large.text;
+  EXPECT_THAT(large.text, ContainsRegex("[0-9]+ of 12 sizes were left out for want of time"));
+  const auto profile = tessera::load_profile(path_);
+  ASSERT_TRUE(profile.ok()) << profile.status().message();
+  const auto bytes = [](const tessera::Sample& sample) { return sample.block_bytes; };
+  EXPECT_LT(std::ranges::max(profile->samples, {}, bytes).block_bytes, size_t{64} << 20);
+  EXPECT_EQ(std::ranges::min(profile->samples, {}, bytes).block_bytes, 8U);
+  const Ended small = run(in_a_second + " --largest 4KiB");
+  EXPECT_THAT(small.text, Not(HasSubstr("left out")));
+}
+
 TEST_F(Tuning, TheExplanationNamesEveryCandidateAndWhyOthersAreOut) {
   const Ended all = run("tessera-explain all-reduce 1MiB --ranks 4 --cores 2");
   EXPECT_EQ(all.code, 0);

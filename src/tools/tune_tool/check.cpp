@@ -32,6 +32,7 @@ Status Report::add(int ranks, const Agenda& agenda, const std::vector<double>& t
   for (size_t i = 0; i < agenda.block_bytes.size(); ++i) {
     const double* row = &times[i * columns];
     const double automatic = row[columns - 1];
+    if (automatic <= 0) continue;  // there was no time for it
     size_t best = columns - 1;
     for (size_t c = 0; c + 1 < columns; ++c) {
       const bool usable = row[c] > 0 && reaches(agenda.candidates[c], Access::kMapped);

@@ -33,11 +33,12 @@ struct Options {
   std::vector<std::string> collectives;
   std::string out;
   size_t largest = size_t{32} << 20;
-  double seconds = 32;
+  double seconds = 0;  // 0: as long as it takes
   bool check = false;
 };
 
-constexpr size_t kSmallest = 8;  // bytes of a message
+constexpr size_t kSmallest = 8;    // bytes of a message
+constexpr double kUnhurried = 32;  // seconds of batches that count, if all are measured
 constexpr size_t kMostLargest = size_t{1} << 40;
 
 constexpr Collective kAll[] = {Collective::kAllReduce, Collective::kReduceScatter,
@@ -101,7 +102,7 @@ size_t cells(const Agenda& agenda) {
   return count;
 }
 
-// What is to be measured: something, or an error.
+// What is to be measured, the longest calls first: something, or an error.
 Result<std::vector<Round>> rounds(const Options& options, const Config& config) {
   std::vector<Round> all;
   const Result<std::vector<Collective>> collectives = chosen(options.collectives);
@@ -124,7 +125,24 @@ Result<std::vector<Round>> rounds(const Options& options, const Config& config) 
                          "out among the ranks",
                          options.largest, kSmallest);
   }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Round& a, const Round& b) { return a.ranks > b.ranks; });
   return all;
+}
+
+using Clock = std::chrono::steady_clock;
+
+// Gives round i its share of the time that is left. Calls take longer with more ranks, about as the
+// bytes that move. What took longer than its share is made up for by those that follow.
+void share_out(std::vector<Round>& all, size_t i, Clock::time_point end) {
+  const auto weight = [](const Round& round) {
+    return static_cast<double>(cells(round.agenda)) * round.ranks;
+  };
+  double left = 0;
+  for (size_t j = i; j < all.size(); ++j) left += weight(all[j]);
+  const Clock::time_point now = Clock::now();
+  const double share = weight(all[i]) / left;
+  all[i].agenda.until = now + std::chrono::duration_cast<Clock::duration>(share * (end - now));
 }
 
 int fail(const Status& status) {
@@ -156,8 +174,32 @@ Result<std::vector<double>> timed(Round& round, tools::Progress& progress, const
       });
 }
 
+// Returns how many sizes there was no time for.
+size_t add_samples(Profile& profile, const Round& round, const std::vector<double>& times) {
+  const size_t columns = round.agenda.candidates.size();
+  size_t left_out = 0;
+  for (size_t size = 0; size < round.agenda.block_bytes.size(); ++size) {
+    const size_t before = profile.samples.size();
+    for (size_t i = 0; i < columns; ++i) {
+      const Candidate& candidate = round.agenda.candidates[i];
+      if (times[size * columns + i] <= 0) continue;
+      profile.samples.push_back({round.agenda.collective, candidate.protocol,
+                                 std::string(candidate.algorithm->name), round.ranks,
+                                 round.agenda.block_bytes[size], times[size * columns + i],
+                                 candidate.slot_bytes});
+    }
+    left_out += profile.samples.size() == before ? 1 : 0;
+  }
+  return left_out;
+}
+
+Clock::time_point end_of(const Options& options, Clock::time_point start) {
+  return start + std::chrono::duration_cast<Clock::duration>(
+                     std::chrono::duration<double>(options.seconds));
+}
+
 int make_profile(const Options& options, const Config& config) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   Result<std::vector<Round>> agendas = rounds(options, config);
   if (!agendas.ok()) return fail(agendas.status());
   std::vector<Round>& all = agendas.value();
@@ -165,37 +207,39 @@ int make_profile(const Options& options, const Config& config) {
   if (!path.ok()) return fail(path.status());
   size_t most = 0;
   for (const Round& round : all) most += cells(round.agenda);
-  // A cell takes about six batches: one to warm up, five that count. Many are left out.
-  const double batch = options.seconds * 1e6 / static_cast<double>(most) / 5;
+  // Where no time is given, what a machine of some cores does in about a minute.
+  const double batch = kUnhurried * 1e6 / static_cast<double>(most) / 5;
   Profile profile{machine_fingerprint(), machine_in_words(), {}};
+  size_t sizes = 0, left_out = 0;
   tools::Progress progress(std::chrono::milliseconds(0));
   for (size_t i = 0; i < all.size(); ++i) {
     Agenda& agenda = all[i].agenda;
     agenda.batch_us = batch;
+    if (options.seconds > 0) share_out(all, i, end_of(options, start));
     agenda.rounds = 5;  // short ones: a disturbance spoils one, and the median does not see it
     Result<std::vector<double>> times = timed(all[i], progress, "measuring", i, all.size());
     if (!times.ok()) return fail(times.status());
-    const size_t columns = agenda.candidates.size();
-    for (size_t cell = 0; cell < times->size(); ++cell) {
-      const Candidate& candidate = agenda.candidates[cell % columns];
-      if (times.value()[cell] <= 0) continue;
-      profile.samples.push_back({agenda.collective, candidate.protocol,
-                                 std::string(candidate.algorithm->name), all[i].ranks,
-                                 agenda.block_bytes[cell / columns], times.value()[cell],
-                                 candidate.slot_bytes});
-    }
+    left_out += add_samples(profile, all[i], times.value());
+    sizes += agenda.block_bytes.size();
   }
   if (profile.samples.empty())
     return fail(
         Status::error(Code::kSystem, "no time was measured; {} stays as it was", path.value()));
   if (Status s = save_profile(profile, path.value()); !s.ok()) return fail(s);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  const std::chrono::duration<double> took = Clock::now() - start;
   command_line::print("{}\n{} times measured in {:.0f} s, saved as {}\n", profile.about,
                       profile.samples.size(), took.count(), path.value());
+  if (left_out > 0) {
+    command_line::print(
+        "{} of {} sizes were left out for want of time, the largest; estimates of them are "
+        "extrapolated\n",
+        left_out, sizes);
+  }
   return 0;
 }
 
 int check_choices(const Options& options, const Config& config) {
+  const auto start = Clock::now();
   Result<std::vector<Round>> agendas = rounds(options, config);
   if (!agendas.ok()) return fail(agendas.status());
   std::vector<Round>& all = agendas.value();
@@ -209,6 +253,7 @@ int check_choices(const Options& options, const Config& config) {
     Agenda& agenda = all[i].agenda;
     agenda.automatic = true;
     agenda.rounds = 5;
+    if (options.seconds > 0) share_out(all, i, end_of(options, start));
     Result<std::vector<double>> times = timed(all[i], progress, "checking", i, all.size());
     if (!times.ok()) return fail(times.status());
     if (Status s = report.add(all[i].ranks, agenda, times.value(), profile.value()); !s.ok())
@@ -238,8 +283,10 @@ int main(int argc, char** argv) {
       ->default_str("32MiB")
       ->transform(command_line::byte_size())
       ->check(CLI::Range(size_t{0}, kMostLargest).description(""));
-  app.add_option("--seconds", options.seconds, "about so long")
-      ->capture_default_str()
+  app.add_option("--seconds", options.seconds,
+                 "how long in all, start of processes and communicators included; what does not "
+                 "fit is left out, the largest messages first")
+      ->default_str("about a minute")
       ->check(command_line::between(1.0, 3600.0));
   app.add_flag("--check", options.check,
                "measure all candidates beside what is chosen automatically, and print how good the "

@@ -18,6 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRoundsOfLongCalls = 3;
+constexpr size_t kJudgedBy = 256 << 10;  // bytes of a block
 
 double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
@@ -26,17 +27,21 @@ double microseconds_since(Clock::time_point start) {
 // Memory that peers can map, or that they cannot.
 class Buffer {
  public:
-  Status allocate(size_t bytes, bool shareable) {
-    if (shareable) {
+  explicit Buffer(bool shareable) : shareable_(shareable) {}
+  // Makes room for so many bytes at least; every page is there then.
+  Status reserve(size_t bytes) {
+    if (bytes <= bytes_) return {};
+    if (shareable_) {
       Result<void*> memory = host::memory_allocate(bytes);
       if (!memory.ok()) return memory.status();
       mapped_.reset(memory.value());
       data_ = memory.value();
     } else {
-      plain_ = std::make_unique<std::byte[]>(bytes);
+      plain_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
       data_ = plain_.get();
     }
-    std::memset(data_, 0, bytes);  // every page is there
+    std::memset(data_, 0, bytes);
+    bytes_ = bytes;
     return {};
   }
   void* data() const { return data_; }
@@ -45,12 +50,15 @@ class Buffer {
   struct Free {
     void operator()(void* memory) const { static_cast<void>(host::memory_free(memory)); }
   };
+  bool shareable_;
   std::unique_ptr<void, Free> mapped_;
   std::unique_ptr<std::byte[]> plain_;
   void* data_ = nullptr;
+  size_t bytes_ = 0;
 };
 
 struct Buffers {
+  explicit Buffers(bool shareable) : input(shareable), output(shareable) {}
   Buffer input, output;
 };
 
@@ -80,19 +88,10 @@ Config config_of(const Candidate& candidate, const Config& base, size_t cap) {
 
 class Contest {
  public:
-  Contest(Seat& seat, const Agenda& agenda) : seat_(seat), agenda_(agenda) {}
+  Contest(Seat& seat, const Agenda& agenda)
+      : seat_(seat), agenda_(agenda), batch_us_(agenda.batch_us) {}
 
   Status prepare() {
-    const size_t most = agenda_.block_bytes.back();
-    for (const bool shareable : {true, false}) {
-      Buffers& buffers = shareable ? shareable_ : plain_;
-      const auto blocks = [&](auto count) {
-        return std::max<size_t>(most * count(agenda_.collective, seat_.ranks(), 0, seat_.rank()),
-                                64);
-      };
-      if (Status s = buffers.input.allocate(blocks(input_blocks), shareable); !s.ok()) return s;
-      if (Status s = buffers.output.allocate(blocks(output_blocks), shareable); !s.ok()) return s;
-    }
     Site site;
     site.ranks = seat_.ranks();
     const size_t cap = low_latency_cap(agenda_.collective, site);
@@ -118,7 +117,10 @@ class Contest {
   Status run() {
     // From large to small: what is hopeless for large messages is left out early, where it costs.
     std::vector<double> table(agenda_.block_bytes.size() * contestants_.size());
-    for (size_t i = agenda_.block_bytes.size(); i-- > 0;) {
+    const Result<size_t> sizes = sizes_in_time();
+    if (!sizes.ok()) return sizes.status();
+    for (size_t i = sizes.value(); i-- > 0;) {
+      if (agenda_.until) share_out(i + 1);
       if (Status s = size(agenda_.block_bytes[i], &table[i * contestants_.size()]); !s.ok())
         return s;
       seat_.progress(1 - static_cast<double>(i) / static_cast<double>(agenda_.block_bytes.size()));
@@ -164,17 +166,84 @@ class Contest {
     return seat_.mean(microseconds_since(start) / calls);
   }
 
+  double left_us() {
+    const std::chrono::duration<double, std::micro> here = *agenda_.until - Clock::now();
+    return std::max(seat_.of_first(here.count()), 0.0);
+  }
+
+  // How many sizes, from the smallest on, the time suffices for: judged by a call of a middling one,
+  // for long calls take as long as their bytes.
+  Result<size_t> sizes_in_time() {
+    constexpr double kCalls = 2 + kRoundsOfLongCalls;
+    constexpr double kSmallerToo = 4.0 / 3;
+    const std::vector<size_t>& sizes = agenda_.block_bytes;
+    const auto above = [&](size_t bytes) {
+      return static_cast<size_t>(std::upper_bound(sizes.begin(), sizes.end(), bytes) -
+                                 sizes.begin());
+    };
+    const size_t always = above(kAlwaysTimed), middle = above(kJudgedBy);
+    if (!agenda_.until || always == sizes.size()) return sizes.size();
+    const size_t bytes = sizes[std::max<size_t>(middle, 1) - 1];
+    const auto one = std::find_if(contestants_.begin(), contestants_.end(), [&](const auto& each) {
+      return each.staged && takes_part(each, bytes);
+    });
+    if (one == contestants_.end()) return sizes.size();
+    if (Status s = reserve(bytes); !s.ok()) return s;
+    if (Result<double> first = time(*one, bytes, 1); !first.ok()) return first.status();
+    const Result<double> call = time(*one, bytes, 2);
+    if (!call.ok()) return call.status();
+    const double left = left_us();
+    size_t count = sizes.size();
+    for (; count > always; --count) {
+      const double calls =
+          kCalls * kSmallerToo * static_cast<double>(taking_part(sizes[count - 1]));
+      const double larger = static_cast<double>(sizes[count - 1]) / static_cast<double>(bytes);
+      if (calls * call.value() * larger <= left) break;
+    }
+    return count;
+  }
+
+  // Batches that fit into the time that is left, if all that may be measured of the first sizes gets
+  // its share: one batch for warming up and those that count.
+  void share_out(size_t sizes) {
+    size_t cells = 0;
+    for (size_t i = 0; i < sizes; ++i) cells += taking_part(agenda_.block_bytes[i]);
+    batch_us_ = left_us() / static_cast<double>(std::max<size_t>(cells, 1)) / (agenda_.rounds + 1);
+  }
+
+  size_t taking_part(size_t block_bytes) const {
+    return static_cast<size_t>(std::count_if(
+        contestants_.begin(), contestants_.end(),
+        [&](const Contestant& contestant) { return takes_part(contestant, block_bytes); }));
+  }
+
+  // Room for calls with such blocks.
+  Status reserve(size_t block_bytes) {
+    constexpr size_t kLeast = 64;
+    for (Buffers* buffers : {&shareable_, &plain_}) {
+      const size_t in = block_bytes * blocks(input_blocks);
+      const size_t out = block_bytes * blocks(output_blocks);
+      if (Status s = buffers->input.reserve(std::max(in, kLeast)); !s.ok()) return s;
+      if (Status s = buffers->output.reserve(std::max(out, kLeast)); !s.ok()) return s;
+    }
+    return {};
+  }
+
+  // Of this rank's input or output.
+  size_t blocks(int (*count)(Collective, int, int, int)) const {
+    return static_cast<size_t>(count(agenda_.collective, seat_.ranks(), 0, seat_.rank()));
+  }
+
   // Sets how many calls make a batch, after a first look, which warms up too.
   Status warm_up(Contestant& contestant, size_t block_bytes) {
     contestant.times.clear();
     contestant.calls = 1;
     Result<double> first = time(contestant, block_bytes, 2);
     if (!first.ok()) return first.status();
-    if (first.value() > agenda_.batch_us) return {};
-    Result<double> second =
-        time(contestant, block_bytes, calls_for(first.value(), agenda_.batch_us / 4));
+    if (first.value() > batch_us_) return {};
+    Result<double> second = time(contestant, block_bytes, calls_for(first.value(), batch_us_ / 4));
     if (!second.ok()) return second.status();
-    contestant.calls = calls_for(second.value(), agenda_.batch_us);
+    contestant.calls = calls_for(second.value(), batch_us_);
     return {};
   }
 
@@ -191,6 +260,7 @@ class Contest {
   }
 
   Status size(size_t block_bytes, double* row) {
+    if (Status s = reserve(block_bytes); !s.ok()) return s;
     std::vector<Contestant*> active;
     for (Contestant& contestant : contestants_) {
       if (!takes_part(contestant, block_bytes)) continue;
@@ -228,7 +298,8 @@ class Contest {
 
   Seat& seat_;
   const Agenda& agenda_;
-  Buffers shareable_, plain_;
+  double batch_us_;
+  Buffers shareable_{true}, plain_{false};
   std::vector<Contestant> contestants_;
 };
 

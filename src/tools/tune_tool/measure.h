@@ -1,7 +1,9 @@
 // Times all candidates of a collective, side by side, in the processes of a team.
 #pragma once
 
+#include <chrono>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +19,8 @@ struct Span {
   bool contains(size_t block_bytes) const { return least <= block_bytes && block_bytes <= most; }
 };
 
+inline constexpr size_t kAlwaysTimed = 4096;  // bytes of a block
+
 struct Agenda {
   Collective collective = Collective::kAllReduce;
   std::vector<size_t> block_bytes;    // ascending
@@ -24,8 +28,12 @@ struct Agenda {
   std::vector<Span> spans;            // by candidate
   bool automatic = false;             // also what the tuner chooses by itself, as last column
   double batch_us = 3000;             // length of a batch; at least one call
-  int rounds = 3;                     // batches of each, alternating; the median counts
-  double hopeless = 3;                // so many times slower than the best twice in a row: left out
+  // When all should have been measured. Batches are then as long as the time that is left allows, and
+  // the largest blocks are left out for which it does not suffice; those up to kAlwaysTimed bytes
+  // never, so that it may take a little longer.
+  std::optional<std::chrono::steady_clock::time_point> until;
+  int rounds = 3;       // batches of each, alternating; the median counts
+  double hopeless = 3;  // so many times slower than the best twice in a row: left out
   // Other slices are timed if, at the next larger size, the rule's came so near the best staged
   // candidate, until they took so many times as long as the rule's twice in a row.
   double promising = 1.25, worse = 1.25;

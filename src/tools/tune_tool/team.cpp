@@ -1,5 +1,7 @@
 #include "tools/tune_tool/team.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -9,13 +11,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
-#include <thread>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/log.h"
 
 namespace tessera::tune {
@@ -92,6 +93,8 @@ void pin(int rank, int ranks) {
   }
 }
 
+constexpr int kBetweenLooks = 200;  // ms
+
 void kill_all(const std::vector<pid_t>& pids) {
   for (const pid_t pid : pids) {
     if (pid > 0) kill(pid, SIGKILL);
@@ -115,6 +118,11 @@ Result<std::vector<double>> Team::run(int ranks, const std::function<Status(Seat
   pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
   pthread_barrier_init(&shared->barrier, &attributes, static_cast<unsigned>(ranks));
 
+  int ends[2];  // nobody writes: the reading end hangs up when the last rank has ended
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return Status::error(Code::kSystem, "a pipe: {}", std::strerror(errno));
+  const Fd read_end(ends[0]);
+  Fd write_end(ends[1]);
   std::vector<pid_t> pids(static_cast<size_t>(ranks));
   const pid_t parent = getpid();
   for (int rank = 0; rank < ranks; ++rank) {
@@ -135,13 +143,16 @@ Result<std::vector<double>> Team::run(int ranks, const std::function<Status(Seat
     if (!status.ok()) log::warn(rank, "{}", status.message());
     _exit(status.ok() ? 0 : 1);
   }
+  write_end.reset();
   int left = ranks, failed = -1;
+  bool all_ended = false;
   while (left > 0) {
     int state = 0;
-    const pid_t ended = waitpid(-1, &state, WNOHANG);
+    const pid_t ended = waitpid(-1, &state, all_ended ? 0 : WNOHANG);
     if (ended == 0) {
       progress(shared->progress);
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      pollfd end{read_end.get(), 0, 0};
+      all_ended = poll(&end, 1, kBetweenLooks) > 0;
       continue;
     }
     for (int rank = 0; rank < ranks; ++rank) {
