@@ -27,12 +27,13 @@ class Traces : public ::testing::Test {
     std::filesystem::remove(path_);
   }
 
-  // What is logged while two ranks run `body`.
+  // What is logged while two ranks run `body`, on one host or on these.
   std::string logged(log::Level level, CommOptions options,
-                     const std::function<void(Communicator&)>& body) {
+                     const std::function<void(Communicator&)>& body,
+                     const std::vector<int>& hosts = {}) {
     log::configure(level, path_);
     options.config.debug = level;
-    run_ranks(2, options, body);
+    run_ranks(2, options, body, hosts);
     std::ostringstream text;
     text << std::ifstream(path_).rdbuf();
     return text.str();
@@ -88,6 +89,17 @@ TEST_F(Traces, NameWhatSendsAndReceivesRunAs) {
   });
   EXPECT_THAT(text, ContainsRegex("\\[0\\] NCCL TRACE send 1 .*runs as low-latency staged\n"));
   EXPECT_THAT(text, ContainsRegex("\\[1\\] NCCL TRACE receive 1 .*runs as low-latency staged\n"));
+}
+
+TEST_F(Traces, NamePutsBetweenHosts) {
+  const auto exchange = [](Communicator& comm) {
+    std::vector<float> in(65536), out(in.size());
+    Call call = all_reduce(in.data(), out.data(), in.size() / 2);
+    call.collective = Collective::kAllToAll;
+    ASSERT_TRUE(run(comm, call).ok());
+  };
+  EXPECT_THAT(logged(log::Level::kTrace, quick_options(), exchange, {0, 1}),
+              HasSubstr("blocks of 131072 bytes, runs as put put\n"));
 }
 
 TEST_F(Traces, AreNotWrittenUnlessAskedFor) {

@@ -79,6 +79,22 @@ TEST_F(DealtOut, ASimulatedRingIsFasterInTheOrderThatASearchFinds) {
   EXPECT_LT(time(" --found-order"), 0.8 * time(""));
 }
 
+TEST(Explanation, OfSeveralHostsCountsOnPutsAsCommunicatorsDo) {
+  const std::string large = "tessera-explain alltoall 16MiB --hosts 2x2";
+  const Ended puts = run(large);
+  EXPECT_THAT(puts.text, AllOf(HasSubstr("buffers reached by puts"), HasSubstr("\n* put put: ")));
+  const Ended without = run(large, "TESSERA_PROFILE=none TESSERA_SINGLE_COPY=0");
+  EXPECT_THAT(without.text, AllOf(HasSubstr("buffers beyond reach"), HasSubstr("\n* staged ")));
+}
+
+TEST(Explanation, OfUnmappedBuffersCopiesThroughTheKernelWhereThatIsAllowed) {
+  const std::string large = "tessera-explain allreduce 16MiB --ranks 4";
+  EXPECT_THAT(run(large, "TESSERA_PROFILE=none TESSERA_SHARE_MEMORY=0").text,
+              HasSubstr("\n* single-copy direct: "));
+  EXPECT_THAT(run(large + " --plain", "TESSERA_PROFILE=none TESSERA_SINGLE_COPY=0").text,
+              HasSubstr("\n* staged "));
+}
+
 TEST(Explanation, OfADescriptionThatIsNotThereNamesIt) {
   const Ended said = run("tessera-explain allreduce 1MiB --from /no/such/file.xml");
   EXPECT_NE(said.code, 0);

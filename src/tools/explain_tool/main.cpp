@@ -65,6 +65,20 @@ std::vector<Candidate> listed(const Tuner& tuner, Collective collective) {
   return all;
 }
 
+// How ranks reach each other's buffers at the site, as communicators find out.
+Access access_of(const Options& options, const Config& config, const Site& site) {
+  if (!config.emulate.empty()) return Access::kNone;
+  if (site.hosts == 1 && !options.plain && config.share_memory) return Access::kMapped;
+  if (!config.single_copy) return Access::kNone;
+  return site.hosts > 1 ? Access::kPut : Access::kSingleCopy;
+}
+
+const char* in_words(Access access) {
+  constexpr const char* kWords[] = {"beyond reach", "of plain memory", "mapped by peers",
+                                    "reached by puts"};
+  return kWords[static_cast<int>(access)];
+}
+
 // The least estimate first; of those that are shown as equal, the one that runs.
 std::vector<Row> rows(Tuner& tuner, Collective collective, size_t block, Access access,
                       const Candidate& chosen) {
@@ -78,7 +92,7 @@ std::vector<Row> rows(Tuner& tuner, Collective collective, size_t block, Access 
     if (const std::string wish = tuner.excluded(candidate); !wish.empty())
       row.why_not = "excluded by " + wish;
     else if (!reaches(candidate, access))
-      row.why_not = access == Access::kMapped ? "buffers are mapped" : "buffers are not mapped";
+      row.why_not = fmt::format("buffers are {}", in_words(access));
     else if (candidate.protocol == Protocol::kLowLatency && block > cap && candidate != chosen)
       row.why_not = fmt::format("blocks above {} bytes would take too much memory", cap);
     all.push_back(std::move(row));
@@ -145,10 +159,7 @@ void heading(const Options& options, Collective collective, const Site& site, Ac
   command_line::print("{} of {} bytes, {} ranks on {} cores{}, buffers {}: blocks of {} bytes\n",
                       to_string(collective), options.message, site.ranks, site.cores,
                       site.hosts > 1 ? fmt::format(" of {} hosts", site.hosts) : "",
-                      access == Access::kNone         ? "beyond reach"
-                      : access == Access::kSingleCopy ? "of plain memory"
-                                                      : "mapped by peers",
-                      block);
+                      in_words(access), block);
   command_line::print("{}", tools::rounding_note(collective, site.ranks, options.message, block));
 }
 
@@ -169,10 +180,7 @@ int explain(Options options) {
   if (!tuner.ok()) return fail(tuner.status().message());
   const size_t block =
       std::max(tools::block_bytes(collective.value(), site.ranks, options.message), sizeof(float));
-  const bool beyond_reach = site.hosts > 1 || !config->emulate.empty();
-  const Access access = beyond_reach    ? Access::kNone
-                        : options.plain ? Access::kSingleCopy
-                                        : Access::kMapped;
+  const Access access = access_of(options, config.value(), site);
   auto chosen = winner(tuner.value(), collective.value(), block, access, profile.value().get());
   if (!chosen.ok()) return fail(chosen.status().message());
 
