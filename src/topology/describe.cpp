@@ -115,15 +115,19 @@ Result<std::vector<int>> place_ranks(const Graph& graph, int ranks) {
   return nodes;
 }
 
-std::string idle_hosts(const Graph& graph, const std::vector<int>& nodes) {
+std::vector<std::string> notes_on_places(const Graph& graph, const std::vector<int>& nodes) {
+  std::vector<std::string> notes;
+  if (!nodes.empty() && graph.nodes[static_cast<size_t>(nodes.front())].kind == NodeKind::kCpu)
+    notes.emplace_back("ranks sit on NUMA nodes, for want of GPUs and cores");
   std::set<int> busy;
   for (const int node : nodes) busy.insert(graph.nodes[static_cast<size_t>(node)].host);
   const int idle = graph.hosts - static_cast<int>(busy.size());
   const Result<std::vector<int>> places = place_ranks(graph, 0);
-  if (idle <= 0 || !places.ok()) return {};
-  return fmt::format(
+  if (idle <= 0 || !places.ok()) return notes;
+  notes.push_back(fmt::format(
       "{} of {} hosts have no ranks, since ranks fill one host after the other; {} ranks fill all",
-      idle, graph.hosts, places->size());
+      idle, graph.hosts, places->size()));
+  return notes;
 }
 
 Status check_places(const Graph& graph, const std::vector<int>& nodes) {

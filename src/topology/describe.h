@@ -31,8 +31,9 @@ Result<Machine> parse_machine(std::string text, const std::string& name);
 // graph has none of them.
 Result<std::vector<int>> place_ranks(const Graph& graph, int ranks);
 
-// "3 of 4 hosts have no ranks ...", of ranks on these nodes; empty if every host has one.
-std::string idle_hosts(const Graph& graph, const std::vector<int>& nodes);
+// What people may not expect of ranks on these nodes, a sentence each: "3 of 4 hosts have no ranks
+// ...", and that they sit on NUMA nodes.
+std::vector<std::string> notes_on_places(const Graph& graph, const std::vector<int>& nodes);
 
 // Error: two ranks are on one GPU.
 Status check_places(const Graph& graph, const std::vector<int>& nodes);

@@ -66,6 +66,18 @@ TEST_F(Notes, WarningsThatAreAlikeAreOneLine) {
   }
 }
 
+TEST_F(Notes, RanksOnNumaNodesAreTold) {
+  const std::string from =
+      " --from " + written("nodes.xml",
+                           "<system version=\"1\"><cpu numaid=\"0\" affinity=\"0f\"/>"
+                           "<cpu numaid=\"1\" affinity=\"f0\"/></system>");
+  const std::string note = "note: ranks sit on NUMA nodes, for want of GPUs and cores\n";
+  EXPECT_THAT(printed("tessera-topo" + from), HasSubstr(note));
+  EXPECT_THAT(printed("tessera-sim all-reduce 1MiB" + from), HasSubstr(note));
+  EXPECT_THAT(printed(std::string("tessera-sim all-reduce 1MiB ") + kFourCores),
+              Not(HasSubstr("NUMA nodes")));
+}
+
 TEST_F(Notes, HostsWithoutRanksAreNamed) {
   const std::string note =
       "note: 3 of 4 hosts have no ranks, since ranks fill one host after the other; 32 ranks fill "

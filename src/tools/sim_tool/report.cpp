@@ -64,7 +64,7 @@ std::string heading(const Site& site, const Call& call) {
                       call.bytes, site.about, block,
                       rounding_note(call.collective, site.ranks(), call.bytes, block));
   }
-  if (!site.idle.empty()) out += fmt::format("note: {}\n", site.idle);
+  for (const std::string& note : site.notes) out += fmt::format("note: {}\n", note);
   return out + topology::assumptions(site.graph);
 }
 

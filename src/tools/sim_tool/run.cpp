@@ -77,7 +77,7 @@ Result<std::unique_ptr<Site>> make_site(const std::string& from, int hosts, int 
   const std::string name = from.empty() ? "this machine" : from;
   site->about = fmt::format("{} ranks on {}", nodes->size(),
                             hosts > 1 ? fmt::format("{} hosts, each: {}", hosts, name) : name);
-  site->idle = topology::idle_hosts(site->graph, nodes.value());
+  site->notes = topology::notes_on_places(site->graph, nodes.value());
   for (const int node : nodes.value()) site->host_of.push_back(site->graph.nodes[node].host);
   site->paths = std::make_unique<topology::Paths>(site->graph);
   site->routes = std::make_unique<simulator::PathRoutes>(*site->paths, std::move(nodes).value());

@@ -21,9 +21,9 @@ struct Site {
   topology::Graph graph;
   std::unique_ptr<topology::Paths> paths;
   std::unique_ptr<simulator::PathRoutes> routes;
-  std::string idle;          // of hosts without ranks: topology::idle_hosts()
-  std::string about;         // "4096 ranks on 64 hosts, each: pack:2 core:32"
-  std::vector<int> host_of;  // by rank, also on one host
+  std::vector<std::string> notes;  // topology::notes_on_places()
+  std::string about;               // "4096 ranks on 64 hosts, each: pack:2 core:32"
+  std::vector<int> host_of;        // by rank, also on one host
 
   int ranks() const { return routes->ranks(); }
 };

@@ -111,7 +111,7 @@ int show(const Options& options) {
     if (!given.ok()) return fail(given.status());
     layout = std::move(given);
   }
-  if (std::string note = topology::idle_hosts(graph, nodes.value()); !note.empty())
+  for (std::string& note : topology::notes_on_places(graph, nodes.value()))
     layout->notes.push_back(std::move(note));
   if (!options.quiet) command_line::print("{}", topology::to_text(graph, &layout.value()));
   if (Status s = write_files(options, described.value(), graph, layout.value()); !s.ok())
