@@ -53,7 +53,8 @@ double Model::bytes(const StepCode& step, uint32_t rank, uint32_t pass) const {
   const auto chunks = static_cast<uint32_t>(ends.size() - 1);
   const uint32_t first = chunks == 1 ? 0 : source_.turned_chunk(step.chunk, rank);
   const auto up_to = [&](uint32_t chunk) {  // of any number of blocks
-    return ends.back() * (chunk / chunks) + ends[chunk % chunks];
+    const uint32_t blocks = chunk / chunks;
+    return ends.back() * blocks + ends[chunk % chunks];
   };
   return up_to(first + step.chunks) - up_to(first);
 }

@@ -32,7 +32,10 @@ Status Report::add(int ranks, const Agenda& agenda, const std::vector<double>& t
   for (size_t i = 0; i < agenda.block_bytes.size(); ++i) {
     const double* row = &times[i * columns];
     const double automatic = row[columns - 1];
-    if (automatic <= 0) continue;  // there was no time for it
+    if (automatic <= 0) {  // there was no time for it
+      ++left_out_;
+      continue;
+    }
     size_t best = columns - 1;
     for (size_t c = 0; c + 1 < columns; ++c) {
       const bool usable = row[c] > 0 && reaches(agenda.candidates[c], Access::kMapped);
@@ -63,6 +66,8 @@ Status Report::add(int ranks, const Agenda& agenda, const std::vector<double>& t
 }
 
 bool Report::finish() const {
+  if (left_out_ > 0)
+    command_line::print("# {} cells were left out for want of time, the largest\n", left_out_);
   const double cells = std::max(1, cells_);
   command_line::print(
       "# {} cells: chosen candidate within 10 % of the best in {:.0f} % (wanted {:.0f}), worst "

@@ -11,7 +11,7 @@ namespace tessera::tune {
 
 class Report {
  public:
-  // Prints a line for each size. `times`: as measure() reports them, the automatic choice last.
+  // Prints a line for each size that there was time for. `times`: as measure() reports them, the automatic choice last.
   Status add(int ranks, const Agenda& agenda, const std::vector<double>& times,
              std::shared_ptr<const Profile> profile);
   // Prints the summary. True if at least 90 % of the choices are within 10 % of the best, as they
@@ -21,7 +21,7 @@ class Report {
 
  private:
   // near_, worst_: of the automatic runs; chosen_: of what they chose, timed by itself
-  int cells_ = 0, near_ = 0, chosen_near_ = 0, estimated_ = 0;
+  int cells_ = 0, left_out_ = 0, near_ = 0, chosen_near_ = 0, estimated_ = 0;
   double worst_ = 0, chosen_worst_ = 0;
 };
 
