@@ -101,6 +101,32 @@ void kill_all(const std::vector<pid_t>& pids) {
   }
 }
 
+// Until all have ended, of which `end` hangs up. Returns the first that failed, or -1.
+int wait_for(std::vector<pid_t>& pids, const Fd& end, const std::function<void()>& look) {
+  size_t left = pids.size();
+  int failed = -1;
+  bool all_ended = false;
+  while (left > 0) {
+    int state = 0;
+    const pid_t ended = waitpid(-1, &state, all_ended ? 0 : WNOHANG);
+    if (ended == 0) {
+      look();
+      pollfd events{end.get(), 0, 0};
+      all_ended = poll(&events, 1, kBetweenLooks) > 0;
+      continue;
+    }
+    for (size_t rank = 0; rank < pids.size(); ++rank) {
+      if (pids[rank] != ended) continue;
+      pids[rank] = 0;
+      --left;
+      if (state == 0 || failed >= 0) continue;
+      failed = static_cast<int>(rank);
+      kill_all(pids);  // the others would wait for it
+    }
+  }
+  return failed;
+}
+
 }  // namespace
 
 Result<std::vector<double>> Team::run(int ranks, const std::function<Status(Seat&)>& work,
@@ -144,26 +170,7 @@ Result<std::vector<double>> Team::run(int ranks, const std::function<Status(Seat
     _exit(status.ok() ? 0 : 1);
   }
   write_end.reset();
-  int left = ranks, failed = -1;
-  bool all_ended = false;
-  while (left > 0) {
-    int state = 0;
-    const pid_t ended = waitpid(-1, &state, all_ended ? 0 : WNOHANG);
-    if (ended == 0) {
-      progress(shared->progress);
-      pollfd end{read_end.get(), 0, 0};
-      all_ended = poll(&end, 1, kBetweenLooks) > 0;
-      continue;
-    }
-    for (int rank = 0; rank < ranks; ++rank) {
-      if (pids[rank] != ended) continue;
-      pids[rank] = 0;
-      --left;
-      if (state == 0 || failed >= 0) continue;
-      failed = rank;
-      kill_all(pids);  // the others would wait for it
-    }
-  }
+  const int failed = wait_for(pids, read_end, [&] { progress(shared->progress); });
   if (failed >= 0) return Status::error(Code::kRemote, "rank {} of {} failed", failed, ranks);
   return std::vector<double>(shared->result, shared->result + shared->results);
 }
