@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # The table of fused products: builds fused_gemm_perf and measures products over emulated links, with ranks that compute on their own
-# core and, for more ranks than cores, with timers instead of products.
+# core, and for more ranks with timers, which take no core, as well as with products.
 #
 #   perf/fused.sh [--quick | --all] [--network [RATE]]
 #
-# Without arguments some twenty minutes, after the build; tables go to stdout, progress to stderr. The last line sums up what fusing
-# gains of a sub-layer, table by table: geometric mean, most, and the mean share of the ideal.
+# Without arguments some twenty minutes on two idle cores, after the build, and half as much again beside other programs; tables go to
+# stdout, progress to stderr. The last line sums up what fusing gains of a sub-layer, table by table: geometric mean, most, and the mean
+# share of the ideal.
 #
-# --quick:   timers and, smaller, the products of 2 ranks only; some three minutes.
-# --all:     all 28 products rather than 7, and all ratios everywhere; an hour or two.
+# --quick:   timers and, smaller, the products of 2 ranks only; some minutes.
+# --all:     all 28 products rather than 7, at all ratios and in full size everywhere; some hours.
 # --network: over TCP between two hosts, played by network namespaces that a veth pair joins, instead (needs root, iproute2 and iperf3).
 #            Both directions are held to RATE (default 4gbit; none: not held), since without a limit TCP takes the very cores that
 #            compute. The line "all-reduce, collective 30 to 60 %" sums up the products where neither is most of the time.
@@ -69,30 +70,30 @@ summary() {
               END { print "summary, gain of a sub-layer (mean, most, % of the ideal): " text }'
 }
 
+small=(--gflop 0.3 --repetitions 3)
 if [ -n "$network" ]; then
   . perf/network.sh
   for host in 0 1; do
     [ "$network" = none ] || on $host tc qdisc add dev eth0 root tbf rate "$network" burst 256kb latency 50ms ||
       die "the rate '$network' cannot be set"
   done
-  scale=(--gflop 1 --repetitions 5)
-  ((quick == 0)) || scale=(--gflop 0.3 --repetitions 3)
-  table "tcp-$network" --hosts "${holder[0]},${holder[1]}" --ratios 0 --ranks 2 "${scale[@]}"
+  ((quick)) || small=()
+  table "tcp-$network" --hosts "${holder[0]},${holder[1]}" --ratios 0 --ranks 2 "${small[@]}"
   summary
   exit
 fi
 
 table timer-ring --timer --ranks 4,8 --ablations
 if ((quick)); then
-  table products --ranks 2 --products FC-2 --gflop 0.3 --repetitions 3
+  table products --ranks 2 --products FC-2 "${small[@]}"
 else
   products=(--products FC-2) few=(--products FC-2 --ratios 1) # 7 of 28
-  ((all == 0)) || products=() few=(--products FC-2)
+  ((all == 0)) || products=() few=(--products FC-2) small=()
   table timer-direct --timer --direct --ranks 4,8
   table timer-host --host-timer --ranks 2,4,8 --ablations
   table products --ranks 2 --ablations "${products[@]}"
   table products-crowded --ranks 4,8 "${few[@]}" # real products, where ranks may have to share cores
-  table operators --ranks 2 --operators --types float,half,bfloat16 "${few[@]}"
+  table operators --ranks 2 --operators --types float,half,bfloat16 "${few[@]}" "${small[@]}" # 12 operators a cell
   table shared-memory --ranks 2 "${products[@]}" --ratios 0
 fi
 
