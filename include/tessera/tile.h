@@ -123,7 +123,8 @@ ncclResult_t tsrTileDone(const tsrTiles* tiles, int32_t row, int32_t col);
 
 /* Waits until rows [first_row, first_row + rows) of the output of the latest launch are there, and
  * gives their address in *where (may be NULL). Runs steps of the collective on the calling thread
- * while it waits.
+ * while it waits. Whoever still owes tiles of the input must not wait here for what may depend on
+ * them: chunks of the output come in an order of the plan's, not of the tiles'.
  * ncclInvalidArgument: no such rows. ncclInvalidUsage: the operator was not launched.
  * ncclRemoteError: no progress for TESSERA_TIMEOUT_MS, a peer is gone, or the communicator was
  * aborted; ncclGetLastError names the missing tiles or the rank that is waited for. */
