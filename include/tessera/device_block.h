@@ -93,7 +93,16 @@ class Block {
   using Words = device::Words;
 
   // What a thread stored before is stored before what any thread of the block does after it.
+#if defined(__CUDACC__)
   __device__ void meet() { __syncthreads(); }
+#else
+  // The barrier orders stores for the block only: those of other waves may still be on their way to
+  // the device's memory when the leader releases its own.
+  __device__ void meet() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+    __syncthreads();
+  }
+#endif
   __device__ bool leads() const { return threadIdx.x + threadIdx.y + threadIdx.z == 0; }
   // The leader's value, to all; the others' do not matter. Meets.
   __device__ int tell(int value) {

@@ -42,7 +42,7 @@ typedef struct tsrTiles {
   int32_t tile_rows, tile_cols;
   int32_t down, across; /* tiles in a column and in a row of tiles */
   int32_t start;        /* row of tiles below the first in tsrTileOrder */
-  int32_t parts;        /* reports of tsrTileDone per tile */
+  int32_t parts;        /* reports of tsrTileDone per tile; 0: of the output */
   int32_t rank, ranks;
   int32_t element_bytes;
   int32_t column_major;
@@ -117,7 +117,7 @@ TSR_TILE_FUNCTION void tsrTileOwned(const tsrTiles* tiles, int32_t rank, int64_t
  * reported before had stored. A tile may be reported before the launch that sends it, once the
  * launch before is over. May run steps of the collective on the calling thread, within the budget
  * (tsrFusedSetBudget).
- * ncclInvalidArgument: no such tile. ncclInvalidUsage: reported more often than `parts` times for
+ * ncclInvalidArgument: no such tile, or of the output. ncclInvalidUsage: reported more often than `parts` times for
  * one launch; the report was not counted. */
 ncclResult_t tsrTileDone(const tsrTiles* tiles, int32_t row, int32_t col);
 
@@ -125,7 +125,7 @@ ncclResult_t tsrTileDone(const tsrTiles* tiles, int32_t row, int32_t col);
  * gives their address in *where (may be NULL). Runs steps of the collective on the calling thread
  * while it waits. Whoever still owes tiles of the input must not wait here for what may depend on
  * them: chunks of the output come in an order of the plan's, not of the tiles'.
- * ncclInvalidArgument: no such rows. ncclInvalidUsage: the operator was not launched.
+ * ncclInvalidArgument: no such rows, or of the input. ncclInvalidUsage: the operator was not launched.
  * ncclRemoteError: no progress for TESSERA_TIMEOUT_MS, a peer is gone, or the communicator was
  * aborted; ncclGetLastError names the missing tiles or the rank that is waited for. */
 ncclResult_t tsrTileWait(const tsrTiles* tiles, int64_t first_row, int64_t rows,

@@ -57,7 +57,7 @@ typedef struct tsrDeviceTiles {
   uint64_t* tallies;    /* of tile (0, 0), (0, 1), ...: reports. NULL: no reports on this side */
   const uint64_t* launches; /* that are over (input), that have begun (output) */
   uint64_t first_pass;      /* at which the counters of an output stood before the first launch */
-  uint64_t timeout_ns;      /* of a wait for a chunk; TESSERA_TIMEOUT_MS, may be changed */
+  uint64_t timeout_ns; /* of a wait in which no chunk comes; TESSERA_TIMEOUT_MS, may be changed */
 } tsrDeviceTiles;
 
 #ifdef __cplusplus
@@ -112,6 +112,15 @@ TSR_DEVICE_FUNCTION ncclResult_t tile_done(Block& block, const tsrDeviceTiles& t
   return ncclSuccess;
 }
 
+// Chunks that have landed in all launches: it grows while the launch gets on.
+template <class Words>
+TSR_DEVICE_FUNCTION uint64_t landed_of(const tsrDeviceTiles& t) {
+  uint64_t sum = 0;
+  const int64_t last = t.tiles.rows > 0 ? tsrTileChunkOf(&t.chunks, t.tiles.rows - 1) : -1;
+  for (int64_t chunk = 0; chunk <= last; ++chunk) sum += Words::acquire(counter_of(t, chunk));
+  return sum;
+}
+
 // The leader's part of tile_wait().
 template <class Block>
 TSR_DEVICE_FUNCTION ncclResult_t await_rows(Block& block, const tsrDeviceTiles& t,
@@ -120,12 +129,18 @@ TSR_DEVICE_FUNCTION ncclResult_t await_rows(Block& block, const tsrDeviceTiles& 
   const uint64_t launches = Words::acquire(t.launches);
   if (launches == 0) return ncclInvalidUsage;
   if (rows == 0) return ncclSuccess;
+  uint64_t begin = block.now_ns(), before = landed_of<Words>(t);
   const int64_t last = tsrTileChunkOf(&t.chunks, first_row + rows - 1);
   for (int64_t chunk = tsrTileChunkOf(&t.chunks, first_row); chunk <= last; ++chunk) {
     const uint64_t* const landed = counter_of(t, chunk);
-    const uint64_t begin = block.now_ns();
     while (Words::acquire(landed) < t.first_pass + launches) {  // (a)
-      if (block.now_ns() - begin > t.timeout_ns) return ncclRemoteError;
+      const uint64_t now = block.now_ns();
+      if (now > begin && now - begin > t.timeout_ns) {
+        const uint64_t all = landed_of<Words>(t);
+        if (all == before) return ncclRemoteError;
+        before = all;
+        begin = now;
+      }
       block.pause();
     }
   }
@@ -163,7 +178,9 @@ static __device__ inline ncclResult_t tsrDeviceTileDone(const tsrDeviceTiles* ti
 /* Waits until rows [first_row, first_row + rows) of the output of the latest launch are there, and
  * gives their address in *where (may be NULL). The result is the same in all threads.
  * ncclInvalidArgument: no such rows. ncclInvalidUsage: the operator was not launched.
- * ncclRemoteError: a chunk of them did not come for timeout_ns; the host's wait has the reason. */
+ * ncclRemoteError: no chunk of the output came for timeout_ns. A host's wait may go on longer, for it
+ * sees tiles and steps, too, and has the reason; it ends at once when the communicator is aborted or
+ * broken, of which a device does not hear. */
 static __device__ inline ncclResult_t tsrDeviceTileWait(const tsrDeviceTiles* tiles,
                                                         int64_t first_row, int64_t rows,
                                                         const void** where) {

@@ -143,7 +143,7 @@ Status tiles(FusedOperator& op, bool input, void* matrix, tsrTiles* out) {
   out->matrix = matrix;
   out->rows = grid.rows;
   out->cols = grid.cols;
-  out->ld = input ? d.input_ld : d.output_ld;
+  out->ld = op.ld(input);
   out->block_rows = geometry.block_rows();
   out->tile_rows = static_cast<int32_t>(d.tile_rows);
   out->tile_cols = static_cast<int32_t>(d.tile_cols);
@@ -151,7 +151,7 @@ Status tiles(FusedOperator& op, bool input, void* matrix, tsrTiles* out) {
   out->across = static_cast<int32_t>(grid.across());
   // Tiles count to the rank that owns their first row.
   out->start = static_cast<int32_t>(round_up_div(order_row(op, input), d.tile_rows));
-  out->parts = d.parts;
+  out->parts = input ? d.parts : 0;
   out->rank = op.rank();
   out->ranks = op.ranks();
   out->element_bytes = static_cast<int32_t>(size_of(d.type));
@@ -310,6 +310,8 @@ extern "C" TSR_VISIBLE ncclResult_t tsrTileDone(const tsrTiles* tiles, int32_t r
   return entry([&]() -> Status {
     FusedOperator* const op = tessera::api::operator_of(tiles);
     if (op == nullptr) return fail(Code::kInvalidArgument, "tsrTileDone: tiles is NULL or empty");
+    if (tiles->parts == 0)
+      return fail(Code::kInvalidArgument, "tsrTileDone: these are tiles of the output");
     return op->tile_done(row, col);
   });
 }
@@ -319,6 +321,8 @@ extern "C" TSR_VISIBLE ncclResult_t tsrTileWait(const tsrTiles* tiles, int64_t f
   return entry([&]() -> Status {
     FusedOperator* const op = tessera::api::operator_of(tiles);
     if (op == nullptr) return fail(Code::kInvalidArgument, "tsrTileWait: tiles is NULL or empty");
+    if (tiles->parts != 0)
+      return fail(Code::kInvalidArgument, "tsrTileWait: these are tiles of the input");
     if (Status s = op->rows_wait(first_row, rows); !s.ok()) return s;
     if (where != nullptr) {
       const int64_t apart = tiles->column_major != 0 ? 1 : tiles->ld;

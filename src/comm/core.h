@@ -39,6 +39,7 @@ struct Tuning {
   std::shared_ptr<const net_plugin::Library> net;  // null: the library's own networks
   Seat seat = {};                                  // of this rank
   bool one_ring = false;                           // see seat_ranks()
+  std::string emulation = {};                      // digest of what TESSERA_EMULATE describes
 };
 
 struct Core {

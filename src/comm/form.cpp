@@ -121,6 +121,12 @@ Status emulate(Core& core, bool several_hosts) {
                          "emulated between ranks of one host only",
                          core.config.emulate);
   }
+  if (core.tuning.emulation != emulated::contents_digest(core.config.emulate)) {
+    return Status::error(Code::kInvalidUsage,
+                         "TESSERA_EMULATE=\"{}\": the description has changed since the ranks met "
+                         "and compared it",
+                         core.config.emulate);
+  }
   Result<emulated::Links> links = emulated::links_of(core.config.emulate, core.ranks);
   if (!links.ok()) return links.status();
   core.emulated = std::make_shared<const emulated::Links>(std::move(links).value());

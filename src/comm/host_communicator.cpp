@@ -49,7 +49,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
       net_plugin::Library::load(options.config.net_plugin, options.config.net);
   if (!net.ok()) return net.status();
   joining.config.net_plugin_in_use = in_use(net.value().get());
-  Result<TopologyFiles> files = TopologyFiles::read(options.config, ranks);
+  Result<TopologyFiles> files = TopologyFiles::read(options.config);
   if (!files.ok()) return files.status();
   joining.config.topology_digest = files->topology_digest();
   joining.config.graph_digest = files->graph_digest();
@@ -57,14 +57,21 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const UniqueId& id, i
   Result<Membership> membership = join(id, joining, deadline);
   if (!membership.ok()) return membership.status();
   Tuning tuning{profile.value(), plugin.value(), net.value()};
-  Result<Seat> seat = files->seat(membership->members, rank);
+  Result<Seat> seat = files->seat(options.config, membership->members, rank);
   if (!seat.ok()) return seat.status();
   tuning.seat = seat.value();
   tuning.one_ring = files->has_rings();
-  Result<std::unique_ptr<Communicator>> made = wrap(
-      form(std::move(membership).value(), rank, options, std::move(tuning), deadline), options);
+  tuning.emulation = joining.config.emulation_digest;
+  Result<std::unique_ptr<Core>> core =
+      form(std::move(membership).value(), rank, options, std::move(tuning), deadline);
+  std::vector<int> order = core.ok() ? core.value()->site.order : std::vector<int>();
+  Result<std::unique_ptr<Communicator>> made = wrap(std::move(core), options);
   if (!made.ok()) return made;
-  if (Status s = files->dump(options.config, rank, ranks); !s.ok()) return s;
+  if (order.empty()) {
+    order.resize(static_cast<size_t>(ranks));
+    std::iota(order.begin(), order.end(), 0);
+  }
+  if (Status s = files->dump(options.config, rank, order); !s.ok()) return s;
   return made;
 }
 

@@ -26,22 +26,29 @@ Status of_variable(const char* name, const Status& status) {
   return Status(status.code(), fmt::format("{}: {}", name, status.message()));
 }
 
-// GPUs that discovery has found on this machine serve no host ranks.
-std::vector<int> places_of_host_ranks(const topology::Graph& graph, int ranks) {
-  std::vector<int> seats = graph.of_kind(NodeKind::kCore, 0);
-  if (seats.empty()) seats = graph.of_kind(NodeKind::kCpu, 0);
-  std::vector<int> nodes;
-  for (size_t rank = 0; rank < static_cast<size_t>(ranks) && !seats.empty(); ++rank)
-    nodes.push_back(seats[rank % seats.size()]);
-  return nodes;
-}
-
 // Where a file puts the ranks; empty: it has fewer GPUs than there are ranks, of several hosts
 // perhaps.
 std::vector<int> places_of_file(const topology::Graph& graph, int ranks) {
   const Result<std::vector<int>> nodes = topology::place_ranks(graph, ranks);
   if (!nodes.ok() || !topology::check_places(graph, nodes.value()).ok()) return {};
   return nodes.value();
+}
+
+// Devices are still to be named.
+topology::SearchedGraphs ring_of(const std::vector<int>& order) {
+  topology::SearchedGraph graph;
+  graph.channels.emplace_back();
+  for (const int rank : order) graph.channels.back().gpus.push_back({0, rank, 0});
+  return {{std::move(graph)}};
+}
+
+// Of several hosts: no graph says how fast it is, and devices are numbered like ranks.
+Status save_order(const std::vector<int>& order, const std::string& path) {
+  topology::SearchedGraphs graphs = ring_of(order);
+  topology::SearchedGraph& ring = graphs.graphs.front();
+  ring.type_intra = ring.type_inter = "NET";
+  for (GraphGpu& gpu : ring.channels.front().gpus) gpu.device = *gpu.rank;
+  return topology::save_graph_xml(graphs, path);
 }
 
 Status check_dumps(const Config& config) {
@@ -67,7 +74,7 @@ void warn_of_missing_rank(const char* variable, bool wanted, int writer, int ran
 
 }  // namespace
 
-Result<TopologyFiles> TopologyFiles::read(const Config& config, int ranks) {
+Result<TopologyFiles> TopologyFiles::read(const Config& config) {
   TopologyFiles files;
   if (Status s = check_dumps(config); !s.ok()) return s;
   if (!config.topology_file.empty()) {
@@ -75,7 +82,7 @@ Result<TopologyFiles> TopologyFiles::read(const Config& config, int ranks) {
       return of_variable("NCCL_TOPO_FILE", s);
   }
   if (!config.graph_file.empty()) {
-    if (Status s = files.read_graphs(config.graph_file, ranks); !s.ok())
+    if (Status s = files.read_graphs(config.graph_file); !s.ok())
       return of_variable("NCCL_GRAPH_FILE", s);
   }
   return files;
@@ -95,7 +102,7 @@ Status TopologyFiles::read_topology(const std::string& path) {
   return {};
 }
 
-Status TopologyFiles::read_graphs(const std::string& path, int ranks) {
+Status TopologyFiles::read_graphs(const std::string& path) {
   Result<std::string> text = read_file(path, topology::kMostXmlBytes);
   if (!text.ok()) return text.status();
   const uint64_t hash = short_hash(text.value());
@@ -105,53 +112,75 @@ Status TopologyFiles::read_graphs(const std::string& path, int ranks) {
   const auto rings =
       std::find_if(graphs.begin(), graphs.end(),
                    [](const topology::SearchedGraph& graph) { return graph.id == 0; });
-  if (rings == graphs.end())
+  if (rings == graphs.end() || rings->channels.empty())
     return Status::error(Code::kInvalidUsage, "{}: has no rings (graph id 0)", path);
-  std::vector<topology::Seat> seats(static_cast<size_t>(ranks), {0, -1});
-  if (machine_) {
-    const topology::Graph graph = topology::graph_of(*machine_);
-    const std::vector<int> nodes = places_of_file(graph, ranks);
-    if (!nodes.empty()) seats = topology::seats_of(graph, nodes);
-  }
-  for (GraphChannel& channel : rings->channels) {
-    const Result<std::vector<int>> order = topology::ranks_of(channel, seats, path);
-    if (!order.ok()) return order.status();
-    for (size_t i = 0; i < channel.gpus.size(); ++i) channel.gpus[i].rank = order.value()[i];
-  }
   graph_digest_ = fmt::format("{} graphs, {} rings, digest {:016x}", graphs.size(),
                               rings->channels.size(), hash);
   graphs_ = std::move(read).value();
   return {};
 }
 
-Result<Seat> TopologyFiles::seat(const std::vector<Member>& members, int rank) const {
-  Seat seat;
-  if (machine_) {
-    int neighbours = 0, own = 0;
-    for (const Member& member : members) {
-      if (member.rank == rank) own = neighbours;
-      if (member.host == members[static_cast<size_t>(rank)].host) ++neighbours;
-    }
+// Which rank each gpu of a ring is. Where there are several hosts no topology file says it, for each
+// host may have another one.
+Status TopologyFiles::name_ranks(int ranks, const std::string& path) {
+  if (!graphs_) return {};
+  std::vector<topology::Seat> seats(static_cast<size_t>(ranks), {0, -1});
+  if (machine_ && one_host_) {
     const topology::Graph graph = topology::graph_of(*machine_);
-    std::vector<int> nodes = places_of_file(graph, neighbours);
-    if (nodes.empty()) nodes = places_of_host_ranks(graph, neighbours);
-    const Result<std::vector<Seat>> seats = seats_on(graph, nodes);
-    if (!seats.ok()) return of_variable("NCCL_TOPO_FILE", seats.status());
-    if (!seats->empty()) seat = seats.value()[static_cast<size_t>(own)];
-  } else {
-    seat = seat_here();
+    const std::vector<int> nodes = places_of_file(graph, ranks);
+    if (!nodes.empty()) seats = topology::seats_of(graph, nodes);
   }
-  if (!graphs_) return seat;
+  for (topology::SearchedGraph& graph : graphs_->graphs) {
+    if (graph.id != 0) continue;
+    for (GraphChannel& channel : graph.channels) {
+      const Result<std::vector<int>> order = topology::ranks_of(channel, seats, path);
+      if (!order.ok()) return of_variable("NCCL_GRAPH_FILE", order.status());
+      for (size_t i = 0; i < channel.gpus.size(); ++i) channel.gpus[i].rank = order.value()[i];
+    }
+  }
+  return {};
+}
+
+// In the ring of the own host.
+Result<Seat> TopologyFiles::seat_on_host(const std::vector<Member>& members, int rank) const {
+  if (!machine_) return seat_here();
+  int neighbours = 0, own = 0;
+  for (const Member& member : members) {
+    if (member.rank == rank) own = neighbours;
+    if (member.host == members[static_cast<size_t>(rank)].host) ++neighbours;
+  }
+  const topology::Graph graph = topology::graph_of(*machine_);
+  std::vector<int> nodes = places_of_file(graph, neighbours);
+  if (nodes.empty()) {
+    log::info(rank,
+              "NCCL_TOPO_FILE has fewer GPUs than the {} ranks of this host: they sit on its "
+              "cores or NUMA nodes",
+              neighbours);
+    nodes = topology::place_on_cores(graph, neighbours);
+  }
+  const Result<std::vector<Seat>> seats = seats_on(graph, nodes);
+  if (!seats.ok()) return of_variable("NCCL_TOPO_FILE", seats.status());
+  return seats->empty() ? Seat{} : seats.value()[static_cast<size_t>(own)];
+}
+
+Result<Seat> TopologyFiles::seat(const Config& config, const std::vector<Member>& members,
+                                 int rank) {
+  one_host_ = std::all_of(members.begin(), members.end(),
+                          [&](const Member& m) { return m.host == members.front().host; });
+  if (Status s = name_ranks(static_cast<int>(members.size()), config.graph_file); !s.ok()) return s;
+  Result<Seat> seat = seat_on_host(members, rank);
+  if (!seat.ok() || !graphs_) return seat;
   for (const topology::SearchedGraph& graph : graphs_->graphs) {
-    if (graph.id != 0 || graph.channels.empty()) continue;
+    if (graph.id != 0) continue;
     const std::vector<GraphGpu>& ring = graph.channels.front().gpus;
     for (size_t place = 0; place < ring.size(); ++place)
-      if (ring[place].rank == rank) seat.place = static_cast<int32_t>(place);
+      if (ring[place].rank == rank) seat.value().place = static_cast<int32_t>(place);
   }
   return seat;
 }
 
-Status TopologyFiles::dump(const Config& config, int rank, int ranks) const {
+Status TopologyFiles::dump(const Config& config, int rank, const std::vector<int>& order) const {
+  const auto ranks = static_cast<int>(order.size());
   const bool topology = !config.topology_dump.empty() && config.topology_dump_rank == rank;
   const bool graphs = !config.graph_dump.empty() && config.graph_dump_rank == rank;
   warn_of_missing_rank("NCCL_TOPO_DUMP_FILE_RANK", !config.topology_dump.empty(),
@@ -168,21 +197,23 @@ Status TopologyFiles::dump(const Config& config, int rank, int ranks) const {
     log::info(rank, "{}: the machine is written there", config.topology_dump);
   }
   if (!graphs) return {};
-  if (Status s = dump_graphs(machine.value(), config, ranks); !s.ok())
+  if (Status s = dump_graphs(machine.value(), config, order); !s.ok())
     return of_variable("NCCL_GRAPH_DUMP_FILE", s);
   log::info(rank, "{}: rings and trees are written there", config.graph_dump);
   return {};
 }
 
 Status TopologyFiles::dump_graphs(const topology::Machine& machine, const Config& config,
-                                  int ranks) const {
+                                  const std::vector<int>& order) const {
+  if (!one_host_) return save_order(order, config.graph_dump);
   const topology::Graph graph = topology::graph_of(machine);
   std::vector<int> nodes;
-  if (machine_) nodes = places_of_file(graph, ranks);
-  if (nodes.empty()) nodes = places_of_host_ranks(graph, ranks);
+  if (machine_) nodes = places_of_file(graph, static_cast<int>(order.size()));
+  // GPUs that discovery has found on this machine serve no host ranks.
+  if (nodes.empty()) nodes = topology::place_on_cores(graph, static_cast<int>(order.size()));
   Result<topology::Layout> layout = topology::search(graph, nodes);
-  if (layout.ok() && graphs_) {
-    topology::SearchedGraphs given = *graphs_;
+  if (layout.ok() && (graphs_ || !machine_)) {
+    topology::SearchedGraphs given = graphs_ ? *graphs_ : ring_of(order);
     for (topology::SearchedGraph& each : given.graphs) {
       if (each.id != 0) continue;
       for (GraphChannel& channel : each.channels)

@@ -13,11 +13,15 @@ namespace tessera::command_line {
 // From `least` to `most`, both of them allowed; the help says so in words.
 template <class Number>
 CLI::Validator between(Number least, Number most) {
-  CLI::Range range(least, most);
   std::ostringstream limits;
   limits << least << " to " << most;
-  range.description(limits.str());
-  return range;
+  const std::string words = limits.str();
+  const auto check = [=](const std::string& text) -> std::string {
+    Number number{};
+    const bool fits = CLI::detail::lexical_cast(text, number) && number >= least && number <= most;
+    return fits ? "" : text + " is not in the range " + words;  // nor is what is no number
+  };
+  return CLI::Validator(check, words);
 }
 
 // Bytes with or without a unit. kB and KiB mean the same 1024 bytes, as in the perf programs.
@@ -31,6 +35,14 @@ inline CLI::Validator byte_size() {
     return unit(text);
   };
   return CLI::Validator(convert, "powers of 1024, as 64, 4K, 4KB, 1MiB");
+}
+
+// A variable of a shell that is not set is no name.
+inline CLI::Validator not_empty() {
+  const auto check = [](const std::string& text) -> std::string {
+    return text.empty() ? "an empty text names nothing" : "";
+  };
+  return CLI::Validator(check, "");
 }
 
 // "--ranks N    how many ranks (1 to 4096; default 4)"

@@ -36,9 +36,15 @@ Status FusedOperator::set_lines(int64_t input_ld, int64_t output_ld) {
   changed.input_ld = input_ld;
   changed.output_ld = output_ld;
   if (Status s = lay_out(&changed, core_.ranks, core_.rank); !s.ok()) return s;
-  description_ = changed;
+  description_.input_ld = changed.input_ld;  // nothing else: other threads read the rest
+  description_.output_ld = changed.output_ld;
   run_.set_lines(changed);
   return {};
+}
+
+int64_t FusedOperator::ld(bool input) {
+  const std::lock_guard lock(driver_);
+  return input ? description_.input_ld : description_.output_ld;
 }
 
 PaddedCounter* FusedOperator::own_counters() const {

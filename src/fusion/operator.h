@@ -48,7 +48,9 @@ class FusedOperator final : private Driven {
   FusedOperator(const FusedOperator&) = delete;
   FusedOperator& operator=(const FusedOperator&) = delete;
 
+  // All but the leading dimensions, which set_lines() changes: see ld().
   const FusedDescription& description() const { return description_; }
+  int64_t ld(bool input);
   const Geometry& geometry() const { return geometry_; }
   int rank() const { return core_.rank; }
   int ranks() const { return core_.ranks; }

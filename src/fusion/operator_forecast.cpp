@@ -15,14 +15,19 @@ size_t call_block(const FusedDescription& d, const Geometry& geometry) {
   return static_cast<size_t>(whole ? d.rows : geometry.block_rows()) * d.row_bytes();
 }
 
+// By a tuner of its own: the communicator's belongs to the thread that runs its calls. Plugins are not
+// asked.
 Result<double> alone_us(const Core& core, const FusedDescription& d, const Geometry& geometry,
                         const simulator::Routes& routes) {
+  Result<Tuner> made = Tuner::create(core.site, core.config, core.tuning.profile);
+  if (!made.ok()) return made.status();
+  Tuner& tuner = made.value();
   const size_t block = call_block(d, geometry);
   const BulkCall call{d.collective, block, core.access(true), false};
-  Result<Candidate> chosen = core.tuner->chosen(call);
+  Result<Candidate> chosen = tuner.chosen(call);
   if (!chosen.ok()) return chosen.status();
-  if (!core.ports) return core.tuner->estimator().estimate(chosen.value(), block).microseconds;
-  const Choice choice = core.tuner->choice_of_bulk(call, chosen.value());
+  if (!core.ports) return tuner.estimator().estimate(chosen.value(), block).microseconds;
+  const Choice choice = tuner.choice_of_bulk(call, chosen.value());
   AlgorithmParams params = params_at(core.site, -1);
   params.scratch_depth = choice.depth;
   return collective_time(*chosen.value().algorithm, params, block, choice.slot_bytes, routes);

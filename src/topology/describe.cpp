@@ -130,6 +130,15 @@ std::vector<std::string> notes_on_places(const Graph& graph, const std::vector<i
   return notes;
 }
 
+std::vector<int> place_on_cores(const Graph& graph, int ranks) {
+  std::vector<int> places = graph.of_kind(NodeKind::kCore, 0);
+  if (places.empty()) places = graph.of_kind(NodeKind::kCpu, 0);
+  std::vector<int> nodes;
+  for (size_t rank = 0; rank < static_cast<size_t>(ranks) && !places.empty(); ++rank)
+    nodes.push_back(places[rank % places.size()]);
+  return nodes;
+}
+
 Status check_places(const Graph& graph, const std::vector<int>& nodes) {
   std::set<int> taken;
   for (const int node : nodes) {

@@ -35,6 +35,10 @@ Result<std::vector<int>> place_ranks(const Graph& graph, int ranks);
 // ...", and that they sit on NUMA nodes.
 std::vector<std::string> notes_on_places(const Graph& graph, const std::vector<int>& nodes);
 
+// Nodes of host ranks where no GPUs serve them: cores, or NUMA nodes where there are none, of host 0;
+// round and round. Empty: there are neither.
+std::vector<int> place_on_cores(const Graph& graph, int ranks);
+
 // Error: two ranks are on one GPU.
 Status check_places(const Graph& graph, const std::vector<int>& nodes);
 

@@ -205,7 +205,8 @@ std::vector<int> stated_ranks(const Graph& graph) {
   std::vector<int> nodes;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const int rank = graph.nodes[i].rank;
-    if (rank < 0 || rank >= static_cast<int>(graph.nodes.size())) continue;
+    if (rank < 0) continue;
+    if (rank >= static_cast<int>(graph.nodes.size())) return {};
     if (rank >= static_cast<int>(nodes.size())) nodes.resize(rank + 1, -1);
     if (nodes[rank] >= 0) return {};
     nodes[rank] = static_cast<int>(i);

@@ -113,7 +113,16 @@ bool nominal(double megabits) {
 
 void check_ports(Machine& machine, Warnings& warnings) {
   constexpr double kMost = 1e7;  // Mb/s; several times what the fastest port does
+  constexpr double kLeast = 1e-3;
+  constexpr double kLongest = 1e6;  // us
   for (Net& net : machine.nets) {
+    if (net.latency_us.given() && *net.latency_us.value > kLongest) {
+      warnings.add(net.origin.line,
+                   fmt::format("net {}: latency {} us is more than a second: taken "
+                               "as unknown",
+                               shown(net.name), *net.latency_us.value));
+      net.latency_us = {std::nullopt, fmt::format("{}", *net.latency_us.value)};
+    }
     if (!net.megabits.given()) continue;
     const int pci = machine.nics[static_cast<size_t>(net.nic)].pci;
     const double speed = *net.megabits.value;
@@ -126,9 +135,10 @@ void check_ports(Machine& machine, Warnings& warnings) {
                    fmt::format("{} is more than any port has (in kb/s it would be {:.0f} Mb/s): "
                                "limited to the PCIe link, {:.0f} Mb/s",
                                stated, speed / 1000, link));
-    } else if (speed > kMost) {
+    } else if (speed > kMost || (speed > 0 && speed < kLeast)) {
       net.megabits = {std::nullopt, fmt::format("{}", speed)};
-      warnings.add(net.origin.line, stated + " is more than any port has: taken as unknown");
+      warnings.add(net.origin.line, fmt::format("{} is {} than any port has: taken as unknown",
+                                                stated, speed > kMost ? "more" : "less"));
     } else if (!nominal(speed)) {
       warnings.add(net.origin.line, stated + " is not a nominal speed: taken as it is");
     }

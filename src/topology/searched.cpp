@@ -190,8 +190,12 @@ Result<int> rank_on_first_host(const GraphGpu& gpu, std::span<const Seat> seats,
 
 std::vector<Seat> seats_of(const Graph& graph, std::span<const int> rank_nodes) {
   std::vector<Seat> seats;
-  for (const int node : rank_nodes)
-    seats.push_back({graph.nodes[node].host, graph.nodes[node].index});
+  for (const int node : rank_nodes) {
+    const Node& at = graph.nodes[node];
+    // On NUMA nodes sit ranks of which no device is described.
+    const bool known = at.kind != NodeKind::kCpu || graph.hosts > 1;
+    seats.push_back({at.host, known ? at.index : -1});
+  }
   return seats;
 }
 

@@ -27,6 +27,7 @@ struct Seat {
   int host = 0;
   int device = 0;  // -1: not known; devices are then numbered like the ranks, or shared
 };
+// Devices of ranks on NUMA nodes are not known where there is one host.
 std::vector<Seat> seats_of(const Graph& graph, std::span<const int> rank_nodes);
 
 // The ranks of a channel in its order, host after host. Errors: kInvalidUsage, "source:line: ...".

@@ -8,23 +8,33 @@ namespace {
 
 using Curve = std::vector<std::pair<double, double>>;
 
-// Straight between the points, and beyond the last ones in the direction of the last two; below the
-// first the first, since small messages cost the same.
+// Straight between the points; beyond the last ones they, since small messages cost the same.
 double at(const Curve& curve, double x) {
-  if (x <= curve.front().first || curve.size() == 1) return curve.front().second;
-  const auto above = std::lower_bound(curve.begin(), curve.end(), std::pair(x, -HUGE_VAL));
-  const auto right = above == curve.end() ? curve.end() - 1 : above;
+  if (x <= curve.front().first) return curve.front().second;
+  if (x >= curve.back().first) return curve.back().second;
+  const auto right = std::lower_bound(curve.begin(), curve.end(), std::pair(x, -HUGE_VAL));
   const auto left = right - 1;
   const double slope = (right->second - left->second) / (right->first - left->first);
   return left->second + slope * (x - left->first);
 }
 
-// The same in other slices: the rule's time; from the first size on at which they were measured,
-// times the ratio there, which stays beyond the last.
-double at(const Curve& other, const Curve& rule, double x) {
-  if (x < other.front().first) return at(rule, x);
-  const double nearest = std::min(x, other.back().first);
-  return at(rule, x) + at(other, nearest) - at(rule, nearest);
+// What other slices add to the rule's time.
+double slicing(const Curve& other, const Curve& rule, double x) {
+  constexpr double kMostGain = -1;  // half the time
+  if (x < other.front().first) return 0;
+  const auto gain = [&](double size) { return at(other, size) - at(rule, size); };
+  if (x <= other.back().first) return gain(x);
+  const double last = gain(other.back().first);
+  const double worse =
+      other.size() < 2 ? last : std::max(last, gain(other[other.size() - 2].first));
+  return std::max(worse, kMostGain);
+}
+
+// Ascending, and no time above a later one.
+void smooth(Curve& curve) {
+  std::sort(curve.begin(), curve.end());
+  for (size_t i = curve.size() - 1; i > 0; --i)
+    curve[i - 1].second = std::min(curve[i - 1].second, curve[i].second);
 }
 
 bool beyond(const Curve& curve, double x) { return x > curve.back().first; }
@@ -44,9 +54,11 @@ Estimator::Estimator(const Site& site, std::shared_ptr<const Profile> profile, c
         .emplace_back(std::log2(static_cast<double>(sample.block_bytes)),
                       std::log2(sample.microseconds));
     rank_counts_.push_back(sample.ranks);
-    known_[static_cast<size_t>(sample.collective)] = true;
+    const auto collective = static_cast<size_t>(sample.collective);
+    known_[collective] = true;
+    largest_[collective] = std::max(largest_[collective], sample.block_bytes);
   }
-  for (auto& [key, curve] : curves_) std::sort(curve.begin(), curve.end());
+  for (auto& [key, curve] : curves_) smooth(curve);
   std::sort(rank_counts_.begin(), rank_counts_.end());
   rank_counts_.erase(std::unique(rank_counts_.begin(), rank_counts_.end()), rank_counts_.end());
 }
@@ -56,6 +68,21 @@ const Estimator::Curve* Estimator::curve(const Candidate& candidate, int ranks) 
       curves_.find({candidate.algorithm->collective, candidate.protocol,
                     std::string(candidate.algorithm->name), candidate.slot_bytes, ranks});
   return found == curves_.end() ? nullptr : &found->second;
+}
+
+double Estimator::known(const Candidate& candidate, int ranks, size_t block_bytes) {
+  const double x = std::log2(static_cast<double>(block_bytes));
+  const Curve& own = *curve(candidate, ranks);
+  const Curve* rule = curve(by_rule(candidate), ranks);
+  const bool other = candidate.slot_bytes > 0 && rule != nullptr;
+  const Curve& base = other ? *rule : own;
+  double time = at(base, x);
+  if (beyond(base, x)) {
+    const auto last = static_cast<size_t>(std::llround(std::exp2(base.back().first)));
+    const Candidate modelled = other ? by_rule(candidate) : candidate;
+    time += std::log2(model(modelled, ranks, block_bytes) / model(modelled, ranks, last));
+  }
+  return other ? time + slicing(own, *rule, x) : time;
 }
 
 double Estimator::model(const Candidate& candidate, int ranks, size_t block_bytes) {
@@ -77,11 +104,10 @@ double Estimator::model(const Candidate& candidate, int ranks, size_t block_byte
 }
 
 Estimate Estimator::estimate(const Candidate& candidate, size_t block_bytes) {
-  const double x = std::log2(static_cast<double>(std::max<size_t>(block_bytes, 1)));
+  block_bytes = std::max<size_t>(block_bytes, 1);
+  const double x = std::log2(static_cast<double>(block_bytes));
   if (const Curve* own = curve(candidate, site_.ranks)) {
-    const Curve* rule = curve(by_rule(candidate), site_.ranks);
-    const bool other = candidate.slot_bytes > 0 && rule != nullptr;
-    return {std::exp2(other ? at(*own, *rule, x) : at(*own, x)),
+    return {std::exp2(known(candidate, site_.ranks, block_bytes)),
             beyond(*own, x) ? Source::kExtrapolated : Source::kMeasured};
   }
   int fewer = 0, more = 0;
@@ -93,15 +119,16 @@ Estimate Estimator::estimate(const Candidate& candidate, size_t block_bytes) {
   if (fewer != 0 && more != 0) {
     const double share = std::log2(static_cast<double>(site_.ranks) / fewer) /
                          std::log2(static_cast<double>(more) / fewer);
-    const Curve &few = *curve(candidate, fewer), &many = *curve(candidate, more);
-    const double low = at(few, x), high = at(many, x);
+    const double low = known(candidate, fewer, block_bytes);
+    const double high = known(candidate, more, block_bytes);
+    const bool outside = beyond(*curve(candidate, fewer), x) || beyond(*curve(candidate, more), x);
     return {std::exp2(low + share * (high - low)),
-            beyond(few, x) || beyond(many, x) ? Source::kExtrapolated : Source::kInterpolated};
+            outside ? Source::kExtrapolated : Source::kInterpolated};
   }
   const double modelled = model(candidate, site_.ranks, block_bytes);
   if (const int nearest = fewer != 0 ? fewer : more; nearest != 0) {
-    const double known = std::exp2(at(*curve(candidate, nearest), x));
-    return {known * modelled / model(candidate, nearest, block_bytes), Source::kExtrapolated};
+    const double time = std::exp2(known(candidate, nearest, block_bytes));
+    return {time * modelled / model(candidate, nearest, block_bytes), Source::kExtrapolated};
   }
   return {modelled, Source::kModel};
 }

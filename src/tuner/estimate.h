@@ -4,10 +4,14 @@
 //                 line in the logarithms. Other slices than the rule's: by their ratio to the
 //                 rule's, which stays beyond the largest size that they were measured at
 //   interpolated  it has it with fewer and more ranks: between them likewise
-//   extrapolated  the call lies beyond what the profile has: larger than the largest size (the line
-//                 through the last two goes on), or with more ranks than the most or fewer than the
-//                 fewest (the nearest count's time, by the ratio of the model's times)
+//   extrapolated  the call lies beyond what the profile has: larger than the largest size, or with
+//                 more ranks than the most or fewer than the fewest: the nearest known time, by the
+//                 ratio of the model's times
 //   model         nothing is known of it: a walk over the plan with default costs (tuner/model.h)
+//
+// Disturbances only make calls slower, and no call is faster for moving more: a sample above a
+// larger size's counts as that one. Ratios of slices go on beyond their largest size as the worse of
+// the last two, and as a half at least.
 //
 // Slices count in the model: those of the candidate, or the configuration's.
 //
@@ -45,6 +49,12 @@ class Estimator {
     return curve(candidate, site_.ranks) != nullptr;
   }
 
+  // Whether blocks of so many bytes are near what the profile has of the collective, at whatever
+  // number of ranks: four times the largest at most. Beyond, estimates are no ground for a choice.
+  bool covers(Collective collective, size_t block_bytes) const {
+    return knows(collective) && block_bytes / 4 <= largest_[static_cast<size_t>(collective)];
+  }
+
   // Whether the profile knows the collective at all: then its times decide, else rules do.
   bool knows(Collective collective) const { return known_[static_cast<size_t>(collective)]; }
 
@@ -53,13 +63,16 @@ class Estimator {
   using Key = std::tuple<Collective, Protocol, std::string, size_t, int>;
 
   const Curve* curve(const Candidate& candidate, int ranks) const;
+  // By the curve for so many ranks, which exists. log2 microseconds.
+  double known(const Candidate& candidate, int ranks, size_t block_bytes);
   double model(const Candidate& candidate, int ranks, size_t block_bytes);
 
   Site site_;
   Config config_;
   std::map<Key, Curve> curves_;
   std::array<bool, kCollectives> known_{};
-  std::vector<int> rank_counts_;  // ascending
+  std::array<size_t, kCollectives> largest_{};  // bytes of a block
+  std::vector<int> rank_counts_;                // ascending
   std::map<std::pair<const Algorithm*, int>, PlanWork> works_;
 };
 

@@ -28,6 +28,13 @@ using topology::NodeKind;
 
 constexpr double kBytesPerUs = 1e3;  // of 1 GB/s
 
+// Makes `link` as slow as `other`, if that is known.
+void slower(NodeLink& link, const NodeLink& other) {
+  if (other.bandwidth <= 0) return;
+  link.bandwidth = link.bandwidth > 0 ? std::min(link.bandwidth, other.bandwidth) : other.bandwidth;
+  link.latency = std::max(link.latency, other.latency);
+}
+
 // Between the NUMA nodes of these numbers: the slowest of their ways.
 NodeLink slowest_between(const Graph& graph, const std::set<int32_t>& numbers) {
   NodeLink slowest{0, 0};
@@ -38,11 +45,7 @@ NodeLink slowest_between(const Graph& graph, const std::set<int32_t>& numbers) {
       const int to = graph.find(0, fmt::format("cpu{}", b));
       if (a == b || from < 0 || to < 0) continue;
       const topology::Reach reach = paths.reach(from, to);
-      if (!reach.found) continue;
-      const double bandwidth = reach.bandwidth * kBytesPerUs;
-      slowest.latency = std::max(slowest.latency, reach.latency);
-      slowest.bandwidth =
-          slowest.bandwidth == 0 ? bandwidth : std::min(slowest.bandwidth, bandwidth);
+      if (reach.found) slower(slowest, {reach.latency, reach.bandwidth * kBytesPerUs});
     }
   }
   return slowest;
@@ -161,17 +164,15 @@ void seat_ranks(Site& site, const std::vector<Seat>& seats, bool one_ring) {
 
   std::map<std::pair<int, int32_t>, int> nodes;
   site.node_of.clear();
-  site.between_nodes = {};
+  NodeLink slowest{0, 0};
   for (int rank = 0; rank < ranks; ++rank) {
     const Seat& seat = seats[static_cast<size_t>(rank)];
     const int32_t node = on_nodes[host(rank)] ? seat.node : -1;
     const auto number = static_cast<int>(nodes.size());
     site.node_of.push_back(nodes.emplace(std::pair(host(rank), node), number).first->second);
-    if (seat.between_nodes.bandwidth <= 0) continue;
-    site.between_nodes.latency = std::max(site.between_nodes.latency, seat.between_nodes.latency);
-    site.between_nodes.bandwidth =
-        std::min(site.between_nodes.bandwidth, seat.between_nodes.bandwidth);
+    slower(slowest, seat.between_nodes);
   }
+  site.between_nodes = slowest.bandwidth > 0 ? slowest : NodeLink{};
   if (nodes.size() == numbers.size()) site.node_of.clear();  // one on each host
 }
 

@@ -89,10 +89,13 @@ std::pair<Candidate, Estimate> Tuner::best_slices(const Candidate& candidate, si
   return best;
 }
 
-// The allowed candidate of the least estimated time; none if none is allowed. What was measured
-// comes before what is only modelled: candidates without a sample were too slow to go on with.
+// The allowed candidate of the least estimated time; none if none is allowed. What was measured comes
+// before what is only modelled: candidates without a sample were too slow to go on with.
 std::optional<Candidate> Tuner::best(Collective collective, size_t block_bytes, bool eager,
                                      Access access) {
+  const Candidate ruled = eager ? eager_default(collective, site_)
+                                : bulk_default({collective, block_bytes, access, true}, site_);
+  const bool may_rule = reaches(ruled, access) && excluded(ruled).empty();
   std::optional<Candidate> best;
   Estimate least;
   for (const Candidate& candidate : candidates_[static_cast<size_t>(collective)]) {
@@ -107,12 +110,10 @@ std::optional<Candidate> Tuner::best(Collective collective, size_t block_bytes, 
     least = estimate;
   }
   if (!best) return best;
-  const Candidate ruled = eager ? eager_default(collective, site_)
-                                : bulk_default({collective, block_bytes, access, true}, site_);
   const Estimate rules = estimator_.estimate(ruled, block_bytes);
   const bool as_good = (rules.source == Source::kModel) == (least.source == Source::kModel) &&
                        kWorthLeavingTheRule * rules.microseconds < least.microseconds;
-  return as_good && reaches(ruled, access) && excluded(ruled).empty() ? ruled : best;
+  return as_good && may_rule ? ruled : best;
 }
 
 Result<const std::vector<Tuner::Eager>*> Tuner::eager(Collective collective) {
@@ -183,9 +184,10 @@ Status Tuner::plan_eager(Collective collective) {
     const Candidate chosen =
         may ? preferred : *std::find_if(allowed.begin(), allowed.end(), is_eager);
     ranges.push_back({most, chosen, choice_of(chosen, site_, config_, most), 0});
+    if (!any_bulk) add_for_large(collective);
     return {};
   }
-  for (size_t bytes = kSmallest; bytes <= cap; bytes *= 2) {
+  for (size_t bytes = kSmallest; bytes <= cap && estimator_.covers(collective, bytes); bytes *= 2) {
     const std::optional<Candidate> eager = best(collective, bytes, true, Access::kMapped);
     const std::optional<Candidate> bulk = best(collective, bytes, false, Access::kMapped);
     const double time = estimator_.estimate(*eager, bytes).microseconds;
@@ -203,10 +205,30 @@ Status Tuner::plan_eager(Collective collective) {
   return {};
 }
 
+// Where nothing but eager candidates is allowed, the rule's first choice has the small blocks that
+// it is for, and the others go as the model likes it best.
+void Tuner::add_for_large(Collective collective) {
+  constexpr size_t kTypical = size_t{1} << 20;
+  std::vector<Eager>& ranges = eager_[static_cast<size_t>(collective)];
+  const auto time = [&](const Candidate& candidate) {
+    return estimator_.estimate(candidate, kTypical).microseconds;
+  };
+  const auto& allowed = candidates_[static_cast<size_t>(collective)];
+  const Candidate& large =
+      *std::min_element(allowed.begin(), allowed.end(),
+                        [&](const Candidate& a, const Candidate& b) { return time(a) < time(b); });
+  if (large == ranges.front().candidate) return;
+  Eager& small = ranges.front();
+  small.largest = eager_max(collective, site_, config_);
+  small.choice = choice_of(small.candidate, site_, config_, small.largest);
+  ranges.push_back({kAnySize, large, choice_of(large, site_, config_, kLargest), 0});
+}
+
 // Without a profile one range by the rules, for the size at hand; see bulk().
 Result<Tuner::Ranges> Tuner::plan_bulk(Collective collective, Access access) {
   Ranges ranges;
-  for (size_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
+  for (size_t bytes = kSmallest; bytes <= kLargest && estimator_.covers(collective, bytes);
+       bytes *= 2) {
     const std::optional<Candidate> candidate = best(collective, bytes, false, access);
     if (!candidate) return impossible(collective);
     const bool another =
@@ -226,7 +248,7 @@ Result<Candidate> Tuner::bulk(const BulkCall& call) {
       advice != nullptr && !is_eager(advice->candidate))
     return advice->candidate;
   const auto& allowed = candidates_[static_cast<size_t>(call.collective)];
-  if (!estimator_.knows(call.collective)) {
+  if (!estimator_.covers(call.collective, call.block_bytes)) {
     const Candidate preferred = bulk_default(call, site_);
     if (std::find(allowed.begin(), allowed.end(), preferred) != allowed.end()) return preferred;
     for (const Candidate& candidate : allowed) {

@@ -81,6 +81,7 @@ class Tuner {
   const Eager* advised_eager(const Candidate& candidate);
   Candidate with_root(const BulkCall& call, const Candidate& chosen) const;
   Status plan_eager(Collective collective);
+  void add_for_large(Collective collective);
   Result<Ranges> plan_bulk(Collective collective, Access access);
   std::pair<Candidate, Estimate> best_slices(const Candidate& candidate, size_t block_bytes);
   std::optional<Candidate> best(Collective collective, size_t block_bytes, bool eager,

@@ -347,12 +347,13 @@ TEST_F(TopologyFilesTest, RanksWithDifferentFilesAreToldInWhatTheyDiffer) {
 }
 
 TEST_F(TopologyFilesTest, NothingIsReadOrFoundWhereNothingIsAskedFor) {
+  const std::vector<int> order(64);
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 1000; ++i) {
-    const Result<TopologyFiles> files = TopologyFiles::read(Config{}, 64);
+    const Result<TopologyFiles> files = TopologyFiles::read(Config{});
     ASSERT_TRUE(files.ok());
     EXPECT_EQ(files->topology_digest(), "none");
-    EXPECT_TRUE(files->dump(Config{}, 0, 64).ok());
+    EXPECT_TRUE(files->dump(Config{}, 0, order).ok());
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
 }

@@ -58,12 +58,14 @@ TEST_F(DealtOut, TheExplanationTellsTheOrderInWhichRingsTakeTheRanks) {
   constexpr const char* kOrder = "rings and trees take the ranks in this order: 0 2 ";
   const Ended asked = run("tessera-explain allreduce 1MiB --from " + file_);
   EXPECT_THAT(asked.text, HasSubstr(kOrder));
+  EXPECT_THAT(asked.text, HasSubstr("4 ranks on 8 cores")) << "as many as its affinities have";
   const Ended by_variable =
       run("tessera-explain allreduce 1MiB --ranks 4", "NCCL_TOPO_FILE=" + file_);
   EXPECT_THAT(by_variable.text, HasSubstr(kOrder));
-  const Ended too_many = run("tessera-explain allreduce 1MiB --ranks 5 --from " + file_);
-  EXPECT_EQ(too_many.code, 2);
-  EXPECT_THAT(too_many.text, HasSubstr("5 ranks do not fit on the machine's 4 GPUs"));
+  // As communicators do it: ranks that do not fit on the GPUs sit on the sockets in turn.
+  const Ended more = run("tessera-explain allreduce 1MiB --ranks 5 --from " + file_);
+  EXPECT_EQ(more.code, 0);
+  EXPECT_THAT(more.text, HasSubstr("this order: 0 2 4 1 3"));
 }
 
 TEST_F(DealtOut, ASimulatedRingIsFasterInTheOrderThatASearchFinds) {
@@ -99,6 +101,15 @@ TEST(Explanation, OfADescriptionThatIsNotThereNamesIt) {
   const Ended said = run("tessera-explain allreduce 1MiB --from /no/such/file.xml");
   EXPECT_NE(said.code, 0);
   EXPECT_THAT(said.text, HasSubstr("/no/such/file.xml"));
+}
+
+TEST(Explanation, OfNothingIsRefused) {
+  for (const char* tool :
+       {"tessera-explain allreduce 8", "tessera-topo", "tessera-sim allreduce 8"}) {
+    const Ended said = run(std::string(tool) + " --from ''");
+    EXPECT_EQ(said.code, 2) << tool;
+    EXPECT_THAT(said.text, HasSubstr("an empty text names nothing")) << tool;
+  }
 }
 
 TEST(Explanation, OfMoreRanksThanItTakesAsksForFewer) {

@@ -188,7 +188,7 @@ TEST_F(SimTool, MistakesInFilesAreNamed) {
   EXPECT_THAT(cost.text, HasSubstr("cost.json: "));
   const Ended gpus =
       run("tessera-sim all-reduce 1MiB --ranks 3 --from " + written("two.xml", kTwoGpus));
-  EXPECT_EQ(gpus.code, 1);
+  EXPECT_EQ(gpus.code, 2);
   EXPECT_THAT(gpus.text, HasSubstr("a GPU holds one rank"));
   const Ended root =
       run(std::string("tessera-sim broadcast 8 --algorithm tree --root 9 --ranks 4 ") + kSynthetic);

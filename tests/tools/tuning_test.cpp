@@ -32,7 +32,7 @@ class Tuning : public ::testing::Test {
 TEST_F(Tuning, AMeasuredProfileIsReadByCommunicatorsAndByTheExplanation) {
   const Ended made =
       run("tessera-tune --ranks 2 3 --collectives all-reduce broadcast "
-          "--largest 256KiB --seconds 1 --out " +
+          "--largest 256KiB --seconds 8 --out " +
           path_);
   ASSERT_EQ(made.code, 0) << made.text;
   EXPECT_THAT(made.text, HasSubstr("saved as " + path_));

@@ -234,6 +234,77 @@ TEST_F(Tuned, EstimatesSayWhetherTheyLieWithinOrBeyondWhatWasMeasured) {
   EXPECT_EQ(source(16, 1 << 12), "extrapolated");
 }
 
+// Of all-reduces with two ranks.
+Tuner tuned_by(std::vector<Sample> samples) {
+  Site site;
+  site.ranks = site.cores = 2;
+  auto profile = std::make_shared<Profile>(Profile{"0123456789abcdef", "", std::move(samples)});
+  return std::move(Tuner::create(site, {}, std::move(profile))).value();
+}
+
+Candidate staged(const char* name, size_t slot = 0) {
+  return {Protocol::kStaged, find_algorithm(Collective::kAllReduce, name, Reach::kStaged), slot};
+}
+
+TEST(Disturbed, ASampleAboveThatOfALargerSizeCountsAsThatOne) {
+  Tuner tuner = tuned_by({sample(Protocol::kStaged, "ring", 2, 1024, 5),
+                          sample(Protocol::kStaged, "ring", 2, 4096, 900),
+                          sample(Protocol::kStaged, "ring", 2, 16384, 20)});
+  EXPECT_NEAR(tuner.estimator().estimate(staged("ring"), 4096).microseconds, 20, 1e-6);
+  EXPECT_NEAR(tuner.estimator().estimate(staged("ring"), 1024).microseconds, 5, 1e-6);
+}
+
+TEST(Disturbed, EstimatesNeverFallWithSize) {
+  Tuner tuner = tuned_by({sample(Protocol::kStaged, "ring", 2, 512, 2.1),
+                          sample(Protocol::kStaged, "ring", 2, 2048, 2.0)});
+  double before = 0;
+  for (size_t bytes = 8; bytes <= size_t{1} << 36; bytes *= 2) {
+    const double time = tuner.estimator().estimate(staged("ring"), bytes).microseconds;
+    EXPECT_GE(time, before) << bytes;
+    before = time;
+  }
+  EXPECT_GT(before, 1e6) << "64 GiB take more than a second on any machine";
+}
+
+TEST(Disturbed, AnImplausibleGainOfOtherSlicesIsNotCarriedOn) {
+  std::vector<Sample> samples;
+  for (const size_t bytes : {size_t{65536}, size_t{524288}, size_t{2097152}})
+    samples.push_back(
+        sample(Protocol::kStaged, "ring", 2, bytes, static_cast<double>(bytes) / 1e3));
+  samples.push_back(sample(Protocol::kStaged, "ring", 2, 524288, 50));
+  samples.back().slot_bytes = 8192;
+  samples.push_back(sample(Protocol::kDirect, "direct", 2, 2097152, 1500));
+  Tuner tuner = tuned_by(samples);
+  const double rule = tuner.estimator().estimate(staged("ring"), 2097152).microseconds;
+  EXPECT_GE(tuner.estimator().estimate(staged("ring", 8192), 2097152).microseconds, rule / 2.001);
+}
+
+TEST(Disturbed, FarBeyondWhatWasMeasuredRulesDecide) {
+  Tuner tuner = tuned_by({sample(Protocol::kLowLatency, "one-hop", 2, 2048, 1),
+                          sample(Protocol::kStaged, "double-tree", 2, 2048, 2),
+                          sample(Protocol::kDirect, "direct", 2, 2048, 9)});
+  const auto chosen = [&](size_t bytes) {
+    return describe(tuner.bulk({Collective::kAllReduce, bytes, Access::kMapped, true}).value());
+  };
+  EXPECT_EQ(chosen(4096), "staged double-tree");
+  EXPECT_EQ(chosen(size_t{1} << 20), "direct direct");
+}
+
+TEST(LowLatencyAlone, LargeBlocksGoAsTheModelLikesThemBest) {
+  Site site;
+  site.ranks = site.cores = 4;
+  Config config;
+  config.nccl_protocols = "LL";
+  Tuner tuner = std::move(Tuner::create(site, config, nullptr)).value();
+  const auto chosen = [&](size_t bytes) {
+    const auto eager = tuner.eager(Collective::kAllReduce, bytes);
+    return eager.ok() && eager.value() != nullptr ? describe(eager.value()->candidate) : "bulk";
+  };
+  EXPECT_EQ(chosen(64), "low-latency one-hop");
+  EXPECT_NE(chosen(size_t{64} << 20), "low-latency one-hop");
+  EXPECT_NE(chosen(size_t{64} << 20), "bulk");
+}
+
 TEST(Model, EveryCandidateCostsMoreForMoreBytesAndMoreRanks) {
   for (int c = 0; c < kCollectives; ++c) {
     const auto collective = static_cast<Collective>(c);

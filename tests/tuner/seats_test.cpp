@@ -83,6 +83,14 @@ TEST(Seats, LinksBetweenNodesAreThoseOfTheGraph) {
   EXPECT_DOUBLE_EQ(site.between_nodes.latency, 0.4);
 }
 
+TEST(Seats, AFasterLinkThanTheAssumedOneCountsAsItIs) {
+  Seat fast = at(0, 0), other = at(1, 1);
+  fast.between_nodes = other.between_nodes = {0.05, 300e3};
+  Site site = site_of(2);
+  seat_ranks(site, {fast, other}, false);
+  EXPECT_EQ(site.between_nodes, (NodeLink{0.05, 300e3}));
+}
+
 TEST(Seats, AThreadSitsOnTheNodeThatHoldsAllItsProcessors) {
   const topology::Machine two = machine("pack:2 numa:1 core:4 pu:1");
   const Seat first = seat_among(two, processors("06")), second = seat_among(two, processors("f0"));

@@ -42,6 +42,8 @@ class BlockSpace {
 
   __device__ explicit BlockSpace(BlockState& state) : state_(state) {}
 
+  __device__ void meet() const { device::Block().meet(); }
+
   // The barrier gives every thread the same answer, and what thread 0 acquired.
   __device__ bool reached(const Counter& counter, uint64_t target) const {
     return __syncthreads_or(threadIdx.x == 0 && counter.reached(target)) != 0;
@@ -49,11 +51,11 @@ class BlockSpace {
 
   // Blocks spin and nobody sleeps: there is no one to wake.
   __device__ void publish(uint16_t, Counter& counter, uint64_t n) {
-    __syncthreads();
+    meet();
     if (threadIdx.x == 0) counter.publish(n);
   }
   __device__ void publish_value(uint16_t, Counter& counter, uint64_t value) {
-    __syncthreads();
+    meet();
     if (threadIdx.x == 0) counter.publish_value(value);
   }
   __device__ void publish_slot(uint16_t member, BlockSlot* slot, uint64_t value,

@@ -120,19 +120,21 @@ Result<std::pair<Candidate, std::string>> winner(Tuner& tuner, Collective collec
   size_t eager_limit = 0;
   for (const Tuner::Eager& range : *ranges.value()) {
     if (block <= range.largest)
-      return std::pair(
-          range.candidate,
-          measured ? std::string("least estimated time; runs without meeting first")
-                   : fmt::format("a rule decided, not the estimates: {} run without meeting first",
-                                 up_to(range.largest)));
+      return std::pair(range.candidate,
+                       measured ? std::string("least estimated time; runs without meeting first")
+                                : fmt::format("a rule decided, not the estimates (docs/tuning.md): "
+                                              "{} run without meeting first",
+                                              up_to(range.largest)));
     eager_limit = range.largest;
   }
   Result<Candidate> bulk = tuner.bulk({collective, block, access, has_root(collective)});
   if (!bulk.ok()) return bulk.status();
   const std::string above = fmt::format("above {} bytes per block ranks meet first", eager_limit);
-  return std::pair(bulk.value(),
-                   above + (measured ? "; of those, the least estimated time"
-                                     : "; which of those runs, a rule decided, not the estimates"));
+  return std::pair(
+      bulk.value(),
+      above + (measured
+                   ? "; of those, the least estimated time"
+                   : "; which of those runs, a rule decided, not the estimates (docs/tuning.md)"));
 }
 
 // What estimates rest on.
@@ -186,7 +188,7 @@ int explain(Options options) {
 
   heading(options, collective.value(), site, access, block);
   command_line::print("{}\n", basis(site, profile.value().get(), elsewhere));
-  for (const std::string& line : tools::about_links(site, config.value()))
+  for (const std::string& line : tools::about_links(site, config.value(), elsewhere))
     command_line::print("{}\n", line);
   notes(config.value());
   command_line::print("\n");
@@ -219,7 +221,8 @@ int main(int argc, char** argv) {
   app.add_option("--from", options.where.from,
                  "hosts as a description says instead of this machine: NCCL or RCCL topology XML, "
                  "hwloc XML, or an hwloc synthetic text such as \"pack:2 numa:1 core:8 pu:1\"")
-      ->default_str("NCCL_TOPO_FILE's, if it is set");
+      ->default_str("NCCL_TOPO_FILE's, if it is set")
+      ->check(command_line::not_empty());
   app.add_option("--ranks", options.where.ranks, "ranks on this host")
       ->default_str("one for each core, or each place described")
       ->check(command_line::between(1, tools::kMostExplainedRanks));

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "tools/common/files.h"
 #include "tools/common/layout.h"
 #include "tools/common/warnings.h"
 #include "topology/describe.h"
@@ -36,16 +37,28 @@ Result<std::vector<int>> place(Where& where) {
   return layout;
 }
 
+// Of the first host; where only affinities are stated, their processors. 0: nothing is stated.
+int cores_of(const topology::Machine& machine, const topology::Graph& graph) {
+  const auto cores = static_cast<int>(graph.of_kind(topology::NodeKind::kCore, 0).size());
+  topology::CpuSet near;
+  for (const topology::Cpu& cpu : machine.cpus) {
+    if (cpu.host == 0 && cpu.affinity.given()) near = near | *cpu.affinity.value;
+  }
+  return cores > 0 ? cores : near.count();
+}
+
 // The graph of the description, if there is one; sets what it says where nothing else does.
 Result<std::optional<topology::Graph>> describe(Where& where, const Config& config) {
   const std::string from = where.from.empty() ? config.topology_file : where.from;
   if (from.empty()) return std::optional<topology::Graph>();
+  if (where.from.empty()) {  // the variable names a file
+    if (Result<std::string> text = read_file(from); !text.ok()) return text.status();
+  }
   Result<topology::Described> described = topology::describe_machine(from);
   if (!described.ok()) return described.status();
   print_warnings(described->machine);
   topology::Graph graph = topology::graph_of(described->machine);
-  const auto cores = static_cast<int>(graph.of_kind(topology::NodeKind::kCore, 0).size());
-  if (where.cores == 0) where.cores = cores;
+  if (where.cores == 0) where.cores = cores_of(described->machine, graph);
   if (where.ranks == 0) {
     const Result<std::vector<int>> nodes = topology::place_ranks(graph, 0);
     if (!nodes.ok()) return nodes.status();
@@ -69,15 +82,16 @@ Status seat(const topology::Graph& graph, Site& site) {
   for (const auto& [host, ranks] : ranks_of) {
     std::vector<Seat>& of_host = known[ranks.size()];
     if (of_host.empty()) {
-      const Result<std::vector<int>> nodes =
-          topology::place_ranks(graph, static_cast<int>(ranks.size()));
+      const auto count = static_cast<int>(ranks.size());
+      Result<std::vector<int>> nodes = topology::place_ranks(graph, count);
       if (!nodes.ok()) return nodes.status();
-      if (Status s = topology::check_places(graph, nodes.value()); !s.ok()) return s;
+      if (!topology::check_places(graph, nodes.value()).ok())
+        nodes = topology::place_on_cores(graph, count);
       Result<std::vector<Seat>> found = seats_on(graph, nodes.value());
       if (!found.ok()) return found.status();
       of_host = std::move(found).value();
     }
-    for (size_t i = 0; i < ranks.size(); ++i) seats[static_cast<size_t>(ranks[i])] = of_host[i];
+    for (size_t i = 0; i < of_host.size(); ++i) seats[static_cast<size_t>(ranks[i])] = of_host[i];
   }
   seat_ranks(site, seats, false);
   const NodeLink network = seats.front().between_hosts;
@@ -123,7 +137,7 @@ Result<Site> site_of(Where where, const Config& config) {
   return site;
 }
 
-std::vector<std::string> about_links(const Site& site, const Config& config) {
+std::vector<std::string> about_links(const Site& site, const Config& config, bool described) {
   std::vector<std::string> lines;
   const auto link = [](double latency, double bandwidth) {
     return fmt::format("{:.4g} us and {:.4g} GB/s", latency, bandwidth / 1e3);
@@ -140,6 +154,10 @@ std::vector<std::string> about_links(const Site& site, const Config& config) {
     lines.push_back(
         fmt::format("note: links are emulated (TESSERA_EMULATE=\"{}\"){}", config.emulate,
                     site.hosts > 1 ? "" : ": one host; estimates do not count how fast they are"));
+  if (described)
+    lines.push_back(
+        "ranks are those of hosts: they move bytes by their cores, and links of GPUs do "
+        "not count");
   if (!config.graph_file.empty())
     lines.push_back(
         "note: communicators take the order of NCCL_GRAPH_FILE's first ring; it is not "

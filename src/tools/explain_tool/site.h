@@ -28,7 +28,7 @@ struct Where {
 Result<Site> site_of(Where where, const Config& config);
 
 // What estimates rest on at the site besides profile and rules: the order of ranks, links. One line
-// each; none on a common host.
-std::vector<std::string> about_links(const Site& site, const Config& config);
+// each; none on a common host. `described`: not this machine.
+std::vector<std::string> about_links(const Site& site, const Config& config, bool described);
 
 }  // namespace tessera::tools

@@ -157,7 +157,8 @@ int simulate(Options options) {
   if (collective == Collective::kSendRecv && options.ranks == 0) options.ranks = 2;
   const auto site =
       tools::make_site(options.from, options.hosts, options.ranks, options.found_order);
-  if (!site.ok()) return fail(site.status());
+  if (!site.ok())
+    return fail(site.status().message(), site.status().code() == Code::kInvalidArgument ? 2 : 1);
   const tools::Site& here = *site.value();
   if (here.ranks() > kMaxRanks) {
     return fail(fmt::format("the machine has room for {} ranks, {} are the most: --ranks",
@@ -181,7 +182,9 @@ void add_options(CLI::App& app, Options& options) {
                                ->default_str("all of them, fastest first");
   app.add_option("--from", options.from,
                  "a description instead of this machine: NCCL or RCCL topology XML, hwloc XML, or "
-                 "an hwloc synthetic text such as \"pack:2 numa:1 core:8 pu:1\"");
+                 "an hwloc synthetic text such as \"pack:2 numa:1 core:8 pu:1\"")
+      ->default_str("this machine, whatever NCCL_TOPO_FILE says")
+      ->check(command_line::not_empty());
   app.add_option("--hosts", options.hosts, "so many copies of it, joined by a network")
       ->capture_default_str()
       ->check(command_line::between(1, kMaxRanks));

@@ -129,7 +129,9 @@ int main(int argc, char** argv) {
   command_line::explain_well(app);
   app.add_option("--from", options.from,
                  "a description instead of this machine: NCCL or RCCL topology XML, hwloc XML, or "
-                 "an hwloc synthetic text such as \"pack:2 numa:1 core:8 pu:1\"");
+                 "an hwloc synthetic text such as \"pack:2 numa:1 core:8 pu:1\"")
+      ->default_str("this machine, whatever NCCL_TOPO_FILE says")
+      ->check(command_line::not_empty());
   app.add_option("--hosts", options.hosts, "so many copies of it, joined by a network")
       ->capture_default_str()
       ->check(command_line::between(1, 128));

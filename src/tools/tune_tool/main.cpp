@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "tools/common/layout.h"
 #include "tools/common/names.h"
 #include "tools/common/progress.h"
+#include "tools/tune_tool/busy.h"
 #include "tools/tune_tool/check.h"
 #include "tools/tune_tool/measure.h"
 #include "tuner/profile.h"
@@ -108,7 +110,7 @@ Result<std::vector<Round>> rounds(const Options& options, const Config& config) 
   const Result<std::vector<Collective>> collectives = chosen(options.collectives);
   if (!collectives.ok()) return collectives.status();
   const int cores = tools::usable_cores();
-  for (const int ranks : options.ranks) {
+  for (const int ranks : std::set<int>(options.ranks.begin(), options.ranks.end())) {
     for (const Collective collective : collectives.value()) {
       Agenda agenda;
       agenda.collective = collective;
@@ -205,6 +207,7 @@ int make_profile(const Options& options, const Config& config) {
   std::vector<Round>& all = agendas.value();
   const Result<std::string> path = target(options, config);
   if (!path.ok()) return fail(path.status());
+  warn_if_disturbed(tools::usable_cores());
   size_t most = 0;
   for (const Round& round : all) most += cells(round.agenda);
   // Where no time is given, what a machine of some cores does in about a minute.
@@ -231,8 +234,8 @@ int make_profile(const Options& options, const Config& config) {
                       profile.samples.size(), took.count(), path.value());
   if (left_out > 0) {
     command_line::print(
-        "{} of {} sizes were left out for want of time, the largest; estimates of them are "
-        "extrapolated\n",
+        "{} of {} sizes were left out for want of time, the largest; beyond four times what was "
+        "measured of a collective, rules decide\n",
         left_out, sizes);
   }
   return 0;
@@ -247,6 +250,7 @@ int check_choices(const Options& options, const Config& config) {
   if (!profile.ok()) return fail(profile.status());
   command_line::print("# {}: {}\n", profile.value() ? "profile of" : "no profile, rules only, on",
                       machine_in_words());
+  warn_if_disturbed(tools::usable_cores());
   Report report;
   tools::Progress progress(std::chrono::milliseconds(0));
   for (size_t i = 0; i < all.size(); ++i) {

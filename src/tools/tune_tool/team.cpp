@@ -109,6 +109,11 @@ int wait_for(std::vector<pid_t>& pids, const Fd& end, const std::function<void()
   while (left > 0) {
     int state = 0;
     const pid_t ended = waitpid(-1, &state, all_ended ? 0 : WNOHANG);
+    if (ended < 0 && errno != EINTR) {  // they are not ours to wait for: who says how they ended?
+      failed = 0;
+      kill_all(pids);
+      break;
+    }
     if (ended == 0) {
       look();
       pollfd events{end.get(), 0, 0};
@@ -149,6 +154,7 @@ Result<std::vector<double>> Team::run(int ranks, const std::function<Status(Seat
     return Status::error(Code::kSystem, "a pipe: {}", std::strerror(errno));
   const Fd read_end(ends[0]);
   Fd write_end(ends[1]);
+  signal(SIGCHLD, SIG_DFL);  // whoever started us may have had the kernel reap children
   std::vector<pid_t> pids(static_cast<size_t>(ranks));
   const pid_t parent = getpid();
   for (int rank = 0; rank < ranks; ++rank) {
