@@ -76,8 +76,11 @@ WayOut way_out(Paths& paths, int tail, int head, int port) {
   WayOut way;
   if (head != tail) {
     const Path first = paths.between(tail, head), second = paths.between(head, port);
-    if (first.type <= LinkKind::kXgmi && first.found && second.type < path.type) {
+    const bool wider = std::min(first.bandwidth, second.bandwidth) > path.bandwidth;
+    if (first.type <= LinkKind::kXgmi && first.found &&
+        (second.type < path.type || (second.type == path.type && wider))) {
       path = first;
+      way.to_head = first.links.size();
       path.links.insert(path.links.end(), second.links.begin(), second.links.end());
       way.by_head = true;
     }
@@ -119,14 +122,20 @@ bool ChainSearch::enter(const Group::Rail& rail, Chain& chain) {
   return take({way_in(paths_, rail.port, head)}, chain.in);
 }
 
-// From the last rank to the fabric; through the head's GPU if the card is near only to that.
+// From the last rank to the fabric, perhaps through the head's GPU: by any of the ways to that.
 bool ChainSearch::leave(const Group::Rail& rail, Chain& chain) {
   const int head = nodes_[group_.ranks[chain.order.front()]];
   const int tail = nodes_[group_.ranks[chain.order.back()]];
   if (rail.port < 0) return take({paths_.between(tail, paths_.fabric()).links}, chain.out);
   const WayOut way = way_out(paths_, tail, head, rail.port);
-  if (way.by_head) chain.relay = group_.ranks[chain.order.front()];
-  return take({way.links}, chain.out);
+  if (!way.by_head) return take({way.links}, chain.out);
+  chain.relay = group_.ranks[chain.order.front()];
+  Ways all;
+  for (std::vector<int> links : ways(chain.order.back(), chain.order.front())) {
+    links.insert(links.end(), way.links.begin() + static_cast<long>(way.to_head), way.links.end());
+    all.push_back(std::move(links));
+  }
+  return take(all, chain.out);
 }
 
 void ChainSearch::undo(const Chain& chain) {

@@ -23,10 +23,12 @@ struct Group {
 };
 
 // From the fabric by a port to the rank where a ring enters a host, the head; and from the rank where
-// it leaves the host by a port to the fabric, over the head's GPU where the card is near only to that.
+// it leaves the host by a port to the fabric, over the head's GPU where the card is nearer to that, or
+// better joined.
 struct WayOut {
   std::vector<int> links;
   bool by_head = false;
+  size_t to_head = 0;  // of the links, as many as lead to the head
 };
 std::vector<int> way_in(Paths& paths, int port, int head);
 WayOut way_out(Paths& paths, int tail, int head, int port);

@@ -5,6 +5,8 @@
 
 #include <cstring>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "api/ranks.h"
 #include "fusion/c_operator.h"
@@ -259,6 +261,57 @@ TEST(FusedApi, AnOperatorOutlivesItsCommunicator) {
   EXPECT_EQ(tsrFusedWait(ops[1]->op), ncclRemoteError);
   EXPECT_EQ(ncclCommAbort(ranks.take(1)), ncclSuccess);
   EXPECT_NE(tsrFusedQuery(ops[1]->op), ncclSuccess);
+}
+
+TEST(FusedSides, TilesOfTheOutputAreNotReportedAndRowsOfTheInputNotAwaited) {
+  const Ranks group(2);
+  group.on_threads([&](int, ncclComm_t comm) {
+    Operator op(config(tsrFusedAllReduce, 64, 32), comm);
+    EXPECT_EQ(tsrFusedLaunch(op.op, op.input.data(), op.output.data(), nullptr), ncclSuccess);
+    EXPECT_EQ(tsrTileDone(&op.out, 0, 0), ncclInvalidArgument);
+    const void* where = nullptr;
+    EXPECT_EQ(tsrTileWait(&op.in, 0, 8, &where), ncclInvalidArgument);
+    EXPECT_EQ(where, nullptr);
+    op.make_tiles(1);
+    EXPECT_EQ(tsrTileWait(&op.out, 0, 64, &where), ncclSuccess) << last_error();
+    EXPECT_EQ(op.output.front(), 2);
+  });
+}
+
+TEST(FusedEstimate, MayBeAskedForBesideCollectivesOfTheCommunicator) {
+  const Ranks group(2);
+  group.on_threads([&](int, ncclComm_t comm) {
+    const Operator op(config(tsrFusedAllReduce, 64, 32), comm);
+    std::thread other([&] {
+      for (int i = 0; i < 4; ++i) {
+        tsrFusedCosts_t costs;
+        EXPECT_EQ(tsrFusedEstimate(op.op, 10.0 * i, 1, &costs), ncclSuccess);
+      }
+    });
+    std::vector<float> send(1 << 13), recv(1 << 14);
+    for (size_t n = 1; n <= send.size(); n *= 2) {
+      EXPECT_EQ(ncclAllReduce(send.data(), recv.data(), n, ncclFloat, ncclSum, comm, nullptr),
+                ncclSuccess);
+      EXPECT_EQ(ncclAllGather(send.data(), recv.data(), n, ncclFloat, comm, nullptr), ncclSuccess);
+    }
+    other.join();
+  });
+}
+
+TEST(FusedSides, MayBeAskedForWhileLeadingDimensionsChange) {
+  const Ranks group(1);
+  group.on_threads([&](int, ncclComm_t comm) {
+    Operator op(config(tsrFusedReduceScatter, 64, 32), comm);
+    std::thread other([&] {
+      for (int i = 0; i < 2000; ++i) {
+        tsrTiles tiles;
+        EXPECT_EQ(tsrFusedInput(op.op, op.input.data(), &tiles), ncclSuccess);
+        EXPECT_TRUE(tiles.ld == 32 || tiles.ld == 33);
+      }
+    });
+    for (int i = 0; i < 2000; ++i) EXPECT_EQ(tsrFusedSetLines(op.op, 32 + i % 2, 32), ncclSuccess);
+    other.join();
+  });
 }
 
 }  // namespace

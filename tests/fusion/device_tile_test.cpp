@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
+#include <thread>
 
 #include "fusion/host_block.h"
 #include "fusion/tracker.h"
@@ -229,6 +231,21 @@ TEST(DeviceTileWait, TimesOutForTheLatestLaunchWhenOnlyTheOneBeforeLanded) {
   EXPECT_EQ(tile_wait(alone.block, side.view(), 0, 1, nullptr), ncclSuccess);
   side.launches().publish(1);
   EXPECT_EQ(tile_wait(alone.block, side.view(), 0, 1, nullptr), ncclRemoteError);
+}
+
+TEST(DeviceTileWait, GoesOnBeyondItsTimeWhileOtherChunksCome) {
+  Side side({40, 8, 8, 8, 40, 5, 1});
+  side.view().timeout_ns = 150'000'000;
+  side.launches().publish(1);
+  std::thread lander([&] {
+    for (size_t chunk = 5; chunk-- > 0;) {  // the one that is waited for comes last
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      side.counter(chunk).publish(1);
+    }
+  });
+  Alone alone;
+  EXPECT_EQ(tile_wait(alone.block, side.view(), 0, 1, nullptr), ncclSuccess);
+  lander.join();
 }
 
 TEST(DeviceTileWait, RefusesRowsThatAreNotThereAndOperatorsThatWereNotLaunched) {

@@ -121,6 +121,24 @@ TEST_F(Tuning, TheExplanationDescribesEmulatedLinksAsCommunicatorsDo) {
   EXPECT_THAT(few.text, HasSubstr("TESSERA_EMULATE"));
 }
 
+TEST_F(Tuning, ATimeThatIsNoNumberIsRefused) {
+  EXPECT_EQ(run("tessera-tune --seconds nan --out " + path_).code, 2);
+}
+
+TEST_F(Tuning, ARankCountThatIsNamedTwiceIsMeasuredOnce) {
+  const Ended made = run(
+      "tessera-tune --ranks 2 3 2 --collectives broadcast --largest 64 --seconds 2 --out " + path_);
+  ASSERT_EQ(made.code, 0) << made.text;
+  EXPECT_TRUE(tessera::load_profile(path_).ok());
+}
+
+TEST_F(Tuning, ItEndsAlsoWhereItsParentIgnoredTheEndOfChildren) {
+  const Ended made =
+      run("tessera-tune --ranks 2 --collectives broadcast --largest 64 --seconds 1 --out " + path_,
+          "TESSERA_PROFILE=none timeout 60 env --ignore-signal=CHLD");
+  EXPECT_EQ(made.code, 0) << made.text;
+}
+
 TEST_F(Tuning, MistakesAreNamed) {
   EXPECT_EQ(run("tessera-explain alreduce 1MiB").code, 2);
   EXPECT_THAT(run("tessera-explain alreduce 1MiB").text, HasSubstr("\"alreduce\""));

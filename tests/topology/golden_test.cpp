@@ -164,6 +164,22 @@ TEST(Golden, RingsReadBackAsFastAsTheyWereWritten) {
   }
 }
 
+// Cards whose switches reach the CPU by narrow links: rings leave by the GPU beside the card.
+TEST(Golden, RingsOfHostsWithNarrowUplinksLeaveByTheGpuBesideTheCard) {
+  const auto all = files();
+  const auto file = std::find_if(all.begin(), all.end(), [](const fs::path& path) {
+    return path.filename() == "oci-h100-bm.xml";
+  });
+  if (file == all.end())
+    GTEST_SKIP() << "no files of real machines here; TESSERA_SHARED names their folder";
+  const Result<Machine> machine = machine_of(*file);
+  ASSERT_TRUE(machine.ok()) << machine.status().message();
+  const Graph graph = replicate(graph_of(machine.value()), 2);
+  const Result<Layout> layout = search(graph, graph.of_kind(NodeKind::kGpu));
+  ASSERT_TRUE(layout.ok()) << layout.status().message();
+  EXPECT_GE(layout->ring_bandwidth, 337) << "16 ports of 22.5 GB/s; by the uplinks it would be 150";
+}
+
 TEST(Golden, SummariesOfRealMachinesAreAsTheyWere) {
   if (shared_folder().empty())
     GTEST_SKIP() << "no files of real machines here; TESSERA_SHARED names their folder";
