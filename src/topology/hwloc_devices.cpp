@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <string_view>
 
 #include "topology/console_display.h"
@@ -46,7 +47,8 @@ std::string hex_id(unsigned id) { return id == 0 ? "" : fmt::format("0x{:04x}", 
 
 void link_of(hwloc_obj_t object, Pci& pci) {
   // 0: hwloc does not know. Single precision is all there is.
-  const double gigabytes = object->attr->pcidev.linkspeed;
+  // hwloc writes six decimals: more would not be read again.
+  const double gigabytes = std::round(object->attr->pcidev.linkspeed * 1e6) / 1e6;
   if (gigabytes > 0) pci.link_gigabytes.value = gigabytes;
   pci.link_gts = leading_number(info_of(object, kLinkSpeed));
   const std::string width = info_of(object, kLinkWidth);
