@@ -160,7 +160,10 @@ Result<Seat> TopologyFiles::seat_on_host(const std::vector<Member>& members, int
   }
   const Result<std::vector<Seat>> seats = seats_on(graph, nodes);
   if (!seats.ok()) return of_variable("NCCL_TOPO_FILE", seats.status());
-  return seats->empty() ? Seat{} : seats.value()[static_cast<size_t>(own)];
+  if (seats->empty()) return Seat{};
+  Seat seat = seats.value()[static_cast<size_t>(own)];
+  if (!one_host_) seat.between_hosts = to_another_host(graph, nodes.front());
+  return seat;
 }
 
 Result<Seat> TopologyFiles::seat(const Config& config, const std::vector<Member>& members,

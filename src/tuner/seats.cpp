@@ -1,7 +1,5 @@
 #include "tuner/seats.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -37,35 +35,21 @@ void slower(NodeLink& link, const NodeLink& other) {
 
 // Between the NUMA nodes of these numbers: the slowest of their ways.
 NodeLink slowest_between(const Graph& graph, const std::set<int32_t>& numbers) {
+  std::vector<int> cpus;
+  for (const int cpu : graph.of_kind(NodeKind::kCpu, 0)) {
+    if (numbers.contains(static_cast<int32_t>(graph.nodes[static_cast<size_t>(cpu)].numa)))
+      cpus.push_back(cpu);
+  }
   NodeLink slowest{0, 0};
   topology::Paths paths(graph);
-  for (const int32_t a : numbers) {
-    for (const int32_t b : numbers) {
-      const int from = graph.find(0, fmt::format("cpu{}", a));
-      const int to = graph.find(0, fmt::format("cpu{}", b));
-      if (a == b || from < 0 || to < 0) continue;
+  for (const int from : cpus) {
+    for (const int to : cpus) {
+      if (from == to) continue;
       const topology::Reach reach = paths.reach(from, to);
       if (reach.found) slower(slowest, {reach.latency, reach.bandwidth * kBytesPerUs});
     }
   }
   return slowest;
-}
-
-// Over the host's ports, all together, to a host like it.
-NodeLink to_another_host(const Graph& graph, int node) {
-  const Graph pair = topology::replicate(graph, 2);
-  NodeLink link{0, 0};
-  for (const int port : graph.of_kind(NodeKind::kPort, 0)) {
-    double widest = 0;
-    for (const int out : graph.out[static_cast<size_t>(port)])
-      widest = std::max(widest, graph.links[static_cast<size_t>(out)].bandwidth);
-    link.bandwidth += widest * kBytesPerUs;
-  }
-  if (link.bandwidth == 0) return link;
-  const int there = pair.find(1, graph.nodes[static_cast<size_t>(node)].name);
-  topology::Paths paths(pair);
-  if (there >= 0) link.latency = paths.reach(node, there).latency;
-  return link;
 }
 
 bool several_numa_nodes() {
@@ -83,6 +67,22 @@ struct Here {
 
 }  // namespace
 
+NodeLink to_another_host(const Graph& graph, int node) {
+  const Graph pair = topology::replicate(graph, 2);
+  NodeLink link{0, 0};
+  for (const int port : graph.of_kind(NodeKind::kPort, 0)) {
+    double widest = 0;
+    for (const int out : graph.out[static_cast<size_t>(port)])
+      widest = std::max(widest, graph.links[static_cast<size_t>(out)].bandwidth);
+    link.bandwidth += widest * kBytesPerUs;
+  }
+  if (link.bandwidth == 0) return link;
+  const int there = pair.find(1, graph.nodes[static_cast<size_t>(node)].name);
+  topology::Paths paths(pair);
+  if (there >= 0) link.latency = paths.reach(node, there).latency;
+  return link;
+}
+
 Result<std::vector<Seat>> seats_on(const Graph& graph, const std::vector<int>& nodes) {
   if (nodes.empty()) return std::vector<Seat>();
   const Result<topology::Layout> layout = topology::search(graph, nodes);
@@ -95,11 +95,7 @@ Result<std::vector<Seat>> seats_on(const Graph& graph, const std::vector<int>& n
     if (numa >= 0) numbers.insert(seats[rank].node);
   }
   const NodeLink between = slowest_between(graph, numbers);
-  const NodeLink outside = to_another_host(graph, nodes.front());
-  for (Seat& seat : seats) {
-    seat.between_nodes = between;
-    seat.between_hosts = outside;
-  }
+  for (Seat& seat : seats) seat.between_nodes = between;
   if (layout->rings.empty()) return seats;
   const std::vector<int>& order = layout->rings.front().order;
   for (size_t place = 0; place < order.size(); ++place)

@@ -27,13 +27,16 @@ struct Seat {
   int32_t place = -1;               // -1: not known
   int32_t node = -1;                // its number on the host; -1: not known
   NodeLink between_nodes = {0, 0};  // of the host, the slowest
-  NodeLink between_hosts = {0, 0};  // its ports together
+  NodeLink between_hosts = {0, 0};  // of several, its ports together
   bool operator==(const Seat&) const = default;
 };
 
 // Of the ranks of one host, on these nodes of host 0 of a graph (none: no seats): places are those of the first ring
 // that a search finds. Errors: the search's.
 Result<std::vector<Seat>> seats_on(const topology::Graph& graph, const std::vector<int>& nodes);
+
+// From a node of host 0 to a host like it, over its ports all together; bandwidth 0: there are none.
+NodeLink to_another_host(const topology::Graph& graph, int node);
 
 // Of the calling thread on a machine, by the processors that it may use: places are in the order of
 // NUMA nodes. Not known where these belong to several nodes.

@@ -79,6 +79,7 @@ Status seat(const topology::Graph& graph, Site& site) {
     ranks_of[site.host_of.empty() ? 0 : site.host_of[static_cast<size_t>(rank)]].push_back(rank);
   std::map<size_t, std::vector<Seat>> known;  // by ranks of a host
   std::vector<Seat> seats(static_cast<size_t>(site.ranks));
+  NodeLink network{0, 0};
   for (const auto& [host, ranks] : ranks_of) {
     std::vector<Seat>& of_host = known[ranks.size()];
     if (of_host.empty()) {
@@ -90,12 +91,13 @@ Status seat(const topology::Graph& graph, Site& site) {
       Result<std::vector<Seat>> found = seats_on(graph, nodes.value());
       if (!found.ok()) return found.status();
       of_host = std::move(found).value();
+      if (site.hosts > 1 && !nodes->empty() && network.bandwidth == 0)
+        network = to_another_host(graph, nodes->front());
     }
     for (size_t i = 0; i < of_host.size(); ++i) seats[static_cast<size_t>(ranks[i])] = of_host[i];
   }
   seat_ranks(site, seats, false);
-  const NodeLink network = seats.front().between_hosts;
-  if (site.hosts > 1 && network.bandwidth > 0) {
+  if (network.bandwidth > 0) {
     site.network.latency = network.latency;
     site.network.bandwidth = network.bandwidth;
   }
