@@ -1,11 +1,9 @@
 // tessera-explain for machines that a description names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <regex>
+#include <sstream>
 #include <string>
 
 #include "tools/support/shell.h"
@@ -32,10 +30,11 @@ TEST(Explanation, OfADescribedMachineCountsItsCoresAndTheLinksBetweenItsNodes) {
 }
 
 // A machine of two sockets with two GPUs each, on which the ranks are dealt out in turn.
-class DealtOut : public ::testing::Test {
+class DealtOut : public tessera::tools::testing::InFolder {
  protected:
   void SetUp() override {
-    std::ofstream text(file_);
+    InFolder::SetUp();
+    std::ostringstream text;
     text << "<system version='1'>";
     for (int gpu = 0; gpu < 4; ++gpu) {
       if (gpu % 2 == 0)
@@ -47,11 +46,9 @@ class DealtOut : public ::testing::Test {
       if (gpu % 2 == 1) text << "</cpu>";
     }
     text << "</system>";
+    file_ = written("dealt.xml", text.str());
   }
-  void TearDown() override { std::filesystem::remove(file_); }
-
-  const std::string file_ = std::filesystem::temp_directory_path() /
-                            ("tessera-dealt-" + std::to_string(getpid()) + ".xml");
+  std::string file_;
 };
 
 TEST_F(DealtOut, TheExplanationTellsTheOrderInWhichRingsTakeTheRanks) {
