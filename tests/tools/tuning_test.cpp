@@ -54,6 +54,25 @@ TEST_F(Tuning, AMeasuredProfileIsReadByCommunicatorsAndByTheExplanation) {
   EXPECT_THAT(checked.text, HasSubstr("# 5 cells"));
 }
 
+TEST_F(Tuning, AProfileIsMeasuredAheadOfWhatIsChecked) {
+  const Ended checked =
+      run("tessera-tune --check --ranks 2 3 --collectives broadcast all-gather --largest 4KiB "
+          "--seconds 4 --out " +
+          path_);
+  EXPECT_TRUE(checked.code == 0 || checked.code == 3) << checked.text;
+  EXPECT_THAT(checked.text, HasSubstr("measured and checked in turns"));
+  EXPECT_THAT(checked.text, HasSubstr("# 19 cells"));
+  const auto profile = tessera::load_profile(path_);
+  ASSERT_TRUE(profile.ok()) << profile.status().message();
+  const auto known = [&](tessera::Collective collective, int ranks) {
+    return std::ranges::any_of(profile->samples, [&](const tessera::Sample& sample) {
+      return sample.collective == collective && sample.ranks == ranks;
+    });
+  };
+  EXPECT_TRUE(known(tessera::Collective::kBroadcast, 2));
+  EXPECT_TRUE(known(tessera::Collective::kAllGather, 3));
+}
+
 TEST_F(Tuning, WhatTheTimeDoesNotSufficeForIsLeftOutFromTheLargestMessagesOn) {
   const std::string in_a_second =
       "tessera-tune --seconds 1 --ranks 4 --collectives all-to-all --out " + path_;

@@ -145,6 +145,21 @@ TEST_F(HwlocDocuments, NodesThatCrossPackagesKeepTheirProcessors) {
   EXPECT_THAT(machine.warnings[0].text, HasSubstr("NUMANode 0 has processors 0,2"));
 }
 
+TEST_F(HwlocDocuments, AnOldRootWithoutNodesetsHasTheNodesBelow) {
+  const Machine machine = read(R"(<topology>
+  <object type="Machine" os_index="0" cpuset="0x3">
+    <object type="NUMANode" os_index="0" cpuset="0x1" nodeset="0x1">
+      <object type="PU" os_index="0" cpuset="0x1"/>
+    </object>
+    <object type="NUMANode" os_index="1" cpuset="0x2" nodeset="0x2">
+      <object type="PU" os_index="1" cpuset="0x2"/>
+    </object>
+  </object></topology>)");
+  ASSERT_THAT(machine.cpus, SizeIs(2));
+  EXPECT_EQ(machine.cpus[0].affinity.value->ranges(), "0");
+  EXPECT_EQ(machine.cpus[1].affinity.value->ranges(), "1");
+}
+
 TEST_F(HwlocDocuments, SchemasOfTheFutureAreAnErrorWithTheirVersion) {
   for (const char* version : {"3.0", "9.9", "0.9"})
     EXPECT_THAT(

@@ -17,52 +17,56 @@ constexpr double kNearShare = 0.90, kEstimateShare = 0.80;
 
 }  // namespace
 
-Status Report::add(int ranks, const Agenda& agenda, const std::vector<double>& times,
-                   std::shared_ptr<const Profile> profile) {
+Result<std::vector<double>> judge(Agenda& agenda, int ranks,
+                                  std::shared_ptr<const Profile> profile) {
   const int cores = tools::usable_cores();
   Result<Tuner> tuner =
       Tuner::create({ranks, ranks > cores, cores}, agenda.config, std::move(profile));
   if (!tuner.ok()) return tuner.status();
-  if (cells_ == 0) {
-    command_line::print("{:<15} {:>5} {:>10}  {:<44} {:>9}  {:<44} {:>9} {:>6} {:>9} {:>6}\n",
-                        "collective", "ranks", "block", "best", "us", "chosen", "us", "ratio",
-                        "estimate", "error");
+  std::vector<double> estimates;
+  for (const size_t block_bytes : agenda.block_bytes) {
+    const Result<Candidate> chosen = tuner->chosen(
+        {agenda.collective, block_bytes, Access::kMapped, has_root(agenda.collective)});
+    if (!chosen.ok()) return chosen.status();
+    estimates.push_back(tuner->estimator().estimate(chosen.value(), block_bytes).microseconds);
+    std::vector<Candidate>& all = agenda.candidates;
+    const size_t i = std::find(all.begin(), all.end(), chosen.value()) - all.begin();
+    agenda.chosen.push_back(i);
+    if (i < all.size()) continue;
+    all.push_back(chosen.value());
+    agenda.spans.push_back({1, 0});
   }
-  const size_t columns = agenda.candidates.size() + 1;
+  return estimates;
+}
+
+void Report::add(int ranks, const Agenda& agenda, const std::vector<double>& times,
+                 const std::vector<double>& estimates) {
+  if (cells_ == 0) {
+    command_line::print("{:<15} {:>5} {:>10}  {:<37} {:>9}  {:<37} {:>9} {:>6} {:>9} {:>9} {:>6}\n",
+                        "collective", "ranks", "block", "best", "us", "chosen", "us", "ratio",
+                        "automatic", "estimate", "error");
+  }
   for (size_t i = 0; i < agenda.block_bytes.size(); ++i) {
-    const double* row = &times[i * columns];
-    const double automatic = row[columns - 1];
-    if (automatic <= 0) {  // there was no time for it
+    const Verdict cell = verdict(times, i);
+    if (cell.automatic_us <= 0) {  // there was no time for it
       ++left_out_;
       continue;
     }
-    size_t best = columns - 1;
-    for (size_t c = 0; c + 1 < columns; ++c) {
-      const bool usable = row[c] > 0 && reaches(agenda.candidates[c], Access::kMapped);
-      if (usable && (best == columns - 1 || row[c] < row[best])) best = c;
-    }
-    Result<Candidate> chosen = tuner->chosen(
-        {agenda.collective, agenda.block_bytes[i], Access::kMapped, has_root(agenda.collective)});
-    if (!chosen.ok()) return chosen.status();
-    const double estimate =
-        tuner->estimator().estimate(chosen.value(), agenda.block_bytes[i]).microseconds;
-    const auto own = std::find(agenda.candidates.begin(), agenda.candidates.end(), chosen.value());
-    const double alone = row[own - agenda.candidates.begin()];  // 0: too slow to be timed again
-    const double ratio = automatic / row[best], error = estimate / automatic - 1;
-    const double choice = alone > 0 ? alone / row[best] : ratio;
+    const double error = estimates[i] / cell.automatic_us - 1;
     ++cells_;
-    near_ += ratio <= kNear ? 1 : 0;
-    chosen_near_ += choice <= kNear ? 1 : 0;
+    near_ += cell.automatic <= kNear ? 1 : 0;
+    chosen_near_ += cell.choice <= kNear ? 1 : 0;
     estimated_ += std::abs(error) <= kEstimate ? 1 : 0;
-    worst_ = std::max(worst_, ratio);
-    chosen_worst_ = std::max(chosen_worst_, choice);
+    worst_ = std::max(worst_, cell.automatic);
+    chosen_worst_ = std::max(chosen_worst_, cell.choice);
     command_line::print(
-        "{:<15} {:>5} {:>10}  {:<44} {:>9.2f}  {:<44} {:>9.2f} {:>6.2f} {:>9.2f} {:>+5.0f}%\n",
+        "{:<15} {:>5} {:>10}  {:<37} {:>9.2f}  {:<37} {:>9.2f} {:>6.2f} {:>9.2f} {:>9.2f} "
+        "{:>+5.0f}%\n",
         to_string(agenda.collective), ranks, agenda.block_bytes[i],
-        best + 1 < columns ? describe(agenda.candidates[best]) : "-", row[best],
-        describe(chosen.value()), automatic, ratio, estimate, error * 100);
+        describe(agenda.candidates[cell.best]), cell.best_us,
+        describe(agenda.candidates[agenda.chosen[i]]), cell.chosen_us, cell.choice,
+        cell.automatic_us, estimates[i], error * 100);
   }
-  return {};
 }
 
 bool Report::finish() const {

@@ -22,7 +22,7 @@
 #include "tools/common/progress.h"
 #include "tools/tune_tool/busy.h"
 #include "tools/tune_tool/check.h"
-#include "tools/tune_tool/measure.h"
+#include "tools/tune_tool/rounds.h"
 #include "tuner/profile.h"
 
 namespace {
@@ -31,121 +31,13 @@ using namespace tessera;
 using namespace tessera::tune;
 
 struct Options {
-  std::vector<int> ranks{2, 3, 4, 8};
-  std::vector<std::string> collectives;
+  Selection selection;
   std::string out;
-  size_t largest = size_t{32} << 20;
   double seconds = 0;  // 0: as long as it takes
   bool check = false;
 };
 
-constexpr size_t kSmallest = 8;    // bytes of a message
-constexpr double kUnhurried = 32;  // seconds of batches that count, if all are measured
 constexpr size_t kMostLargest = size_t{1} << 40;
-
-constexpr Collective kAll[] = {Collective::kAllReduce, Collective::kReduceScatter,
-                               Collective::kAllGather, Collective::kAllToAll,
-                               Collective::kBroadcast, Collective::kReduce,
-                               Collective::kGather,    Collective::kScatter};
-
-Result<std::vector<Collective>> chosen(const std::vector<std::string>& names) {
-  std::vector<Collective> result;
-  for (const Collective collective : kAll) {
-    if (names.empty()) result.push_back(collective);
-  }
-  for (const std::string& name : names) {
-    const Result<Collective> found = tools::collective_named(name, kAll);
-    if (!found.ok()) return found.status();
-    if (std::find(result.begin(), result.end(), found.value()) == result.end())
-      result.push_back(found.value());
-  }
-  return result;
-}
-
-// Powers of 4 from 8 bytes, as the perf comparison has them; the same blocks once.
-std::vector<size_t> blocks(Collective collective, int ranks, size_t largest) {
-  std::vector<size_t> result;
-  for (size_t total = kSmallest; total <= largest; total *= 4) {
-    const size_t block = block_of(collective, ranks, total);
-    if (block > 0 && (result.empty() || block > result.back())) result.push_back(block);
-  }
-  return result;
-}
-
-struct Round {
-  int ranks;
-  Agenda agenda;
-};
-
-// All candidates, each staged one followed by the same in other slices, which are timed with blocks
-// for which these make a difference, up to many slices: beyond, each more takes as long as the last.
-void add_candidates(Agenda& agenda, const Site& site) {
-  constexpr size_t kManySlices = 64;
-  for (const Candidate& candidate : candidates(agenda.collective, site)) {
-    agenda.candidates.push_back(candidate);
-    agenda.spans.push_back({});
-    for (const Candidate& other : other_slices(candidate, site, agenda.config)) {
-      const size_t slice = one_pass_up_to(other, site, agenda.config);
-      if (agenda.block_bytes.back() <= slice) continue;
-      agenda.candidates.push_back(other);
-      agenda.spans.push_back({slice + 1, kManySlices * slice});
-    }
-  }
-}
-
-// Most times that may be measured.
-size_t cells(const Agenda& agenda) {
-  size_t count = 0;
-  for (const Span& span : agenda.spans) {
-    count += static_cast<size_t>(
-        std::count_if(agenda.block_bytes.begin(), agenda.block_bytes.end(),
-                      [&](size_t block_bytes) { return span.contains(block_bytes); }));
-  }
-  return count;
-}
-
-// What is to be measured, the longest calls first: something, or an error.
-Result<std::vector<Round>> rounds(const Options& options, const Config& config) {
-  std::vector<Round> all;
-  const Result<std::vector<Collective>> collectives = chosen(options.collectives);
-  if (!collectives.ok()) return collectives.status();
-  const int cores = tools::usable_cores();
-  for (const int ranks : std::set<int>(options.ranks.begin(), options.ranks.end())) {
-    for (const Collective collective : collectives.value()) {
-      Agenda agenda;
-      agenda.collective = collective;
-      agenda.block_bytes = blocks(collective, ranks, options.largest);
-      agenda.config = config;
-      if (agenda.block_bytes.empty()) continue;
-      add_candidates(agenda, {ranks, ranks > cores, cores});
-      all.push_back({ranks, std::move(agenda)});
-    }
-  }
-  if (all.empty()) {
-    return Status::error(Code::kInvalidArgument,
-                         "--largest {}: nothing to measure; messages are {} bytes and more, shared "
-                         "out among the ranks",
-                         options.largest, kSmallest);
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Round& a, const Round& b) { return a.ranks > b.ranks; });
-  return all;
-}
-
-using Clock = std::chrono::steady_clock;
-
-// Gives round i its share of the time that is left. Calls take longer with more ranks, about as the
-// bytes that move. What took longer than its share is made up for by those that follow.
-void share_out(std::vector<Round>& all, size_t i, Clock::time_point end) {
-  const auto weight = [](const Round& round) {
-    return static_cast<double>(cells(round.agenda)) * round.ranks;
-  };
-  double left = 0;
-  for (size_t j = i; j < all.size(); ++j) left += weight(all[j]);
-  const Clock::time_point now = Clock::now();
-  const double share = weight(all[i]) / left;
-  all[i].agenda.until = now + std::chrono::duration_cast<Clock::duration>(share * (end - now));
-}
 
 int fail(const Status& status) {
   command_line::print(stderr, "tessera-tune: {}\n", status.message());
@@ -176,54 +68,48 @@ Result<std::vector<double>> timed(Round& round, tools::Progress& progress, const
       });
 }
 
-// Returns how many sizes there was no time for.
-size_t add_samples(Profile& profile, const Round& round, const std::vector<double>& times) {
-  const size_t columns = round.agenda.candidates.size();
-  size_t left_out = 0;
-  for (size_t size = 0; size < round.agenda.block_bytes.size(); ++size) {
-    const size_t before = profile.samples.size();
-    for (size_t i = 0; i < columns; ++i) {
-      const Candidate& candidate = round.agenda.candidates[i];
-      if (times[size * columns + i] <= 0) continue;
-      profile.samples.push_back({round.agenda.collective, candidate.protocol,
-                                 std::string(candidate.algorithm->name), round.ranks,
-                                 round.agenda.block_bytes[size], times[size * columns + i],
-                                 candidate.slot_bytes});
-    }
-    left_out += profile.samples.size() == before ? 1 : 0;
-  }
-  return left_out;
-}
-
 Clock::time_point end_of(const Options& options, Clock::time_point start) {
   return start + std::chrono::duration_cast<Clock::duration>(
                      std::chrono::duration<double>(options.seconds));
 }
 
+// Returns how many sizes there was no time for.
+size_t add_samples(Profile& profile, const Round& round, const std::vector<double>& times) {
+  const size_t columns = round.agenda.candidates.size();
+  size_t left_out = 0;
+  for (size_t size = 0; size < round.agenda.block_bytes.size(); ++size) {
+    const double* const row = &times[size * columns];
+    if (std::all_of(row, row + columns, [](double time) { return time <= 0; })) ++left_out;
+    for (size_t i = 0; i < columns; ++i) {
+      const Candidate& candidate = round.agenda.candidates[i];
+      if (row[i] <= 0) continue;
+      profile.samples.push_back({round.agenda.collective, candidate.protocol,
+                                 std::string(candidate.algorithm->name), round.ranks,
+                                 round.agenda.block_bytes[size], row[i], candidate.slot_bytes});
+    }
+  }
+  return left_out;
+}
+
 int make_profile(const Options& options, const Config& config) {
   const auto start = Clock::now();
-  Result<std::vector<Round>> agendas = rounds(options, config);
-  if (!agendas.ok()) return fail(agendas.status());
-  std::vector<Round>& all = agendas.value();
+  Result<std::vector<Round>> all = rounds(options.selection, config);
+  if (!all.ok()) return fail(all.status());
   const Result<std::string> path = target(options, config);
   if (!path.ok()) return fail(path.status());
   warn_if_disturbed(tools::usable_cores());
-  size_t most = 0;
-  for (const Round& round : all) most += cells(round.agenda);
-  // Where no time is given, what a machine of some cores does in about a minute.
-  const double batch = kUnhurried * 1e6 / static_cast<double>(most) / 5;
   Profile profile{machine_fingerprint(), machine_in_words(), {}};
+  const double batch = unhurried_batch(all.value());
   size_t sizes = 0, left_out = 0;
   tools::Progress progress(std::chrono::milliseconds(0));
-  for (size_t i = 0; i < all.size(); ++i) {
-    Agenda& agenda = all[i].agenda;
-    agenda.batch_us = batch;
-    if (options.seconds > 0) share_out(all, i, end_of(options, start));
-    agenda.rounds = 5;  // short ones: a disturbance spoils one, and the median does not see it
-    Result<std::vector<double>> times = timed(all[i], progress, "measuring", i, all.size());
+  for (size_t i = 0; i < all->size(); ++i) {
+    Round& round = all.value()[i];
+    round.agenda.batch_us = batch;
+    if (options.seconds > 0) share_out(all.value(), i, end_of(options, start));
+    Result<std::vector<double>> times = timed(round, progress, "measuring", i, all->size());
     if (!times.ok()) return fail(times.status());
-    left_out += add_samples(profile, all[i], times.value());
-    sizes += agenda.block_bytes.size();
+    left_out += add_samples(profile, round, times.value());
+    sizes += round.agenda.block_bytes.size();
   }
   if (profile.samples.empty())
     return fail(
@@ -241,27 +127,72 @@ int make_profile(const Options& options, const Config& config) {
   return 0;
 }
 
+// The profile to judge by: an existing one, or one that grows just ahead of what is checked, so that
+// a machine that changes its speed meanwhile is not mistaken for a bad estimate.
+class Judged {
+ public:
+  Judged(const Options& options, const Config& config) : options_(options), config_(config) {}
+
+  Status prepare() {
+    if (!grows()) {
+      Result<std::shared_ptr<const Profile>> found = find_profile(config_);
+      if (found.ok()) profile_ = std::move(found).value();
+      return found.status();
+    }
+    Result<std::string> path = target(options_, config_);
+    if (path.ok()) config_.profile = std::move(path).value();
+    return path.status();
+  }
+  bool grows() const { return !options_.out.empty(); }
+  const Config& config() const { return config_; }  // of communicators that choose by it
+  const std::shared_ptr<const Profile>& profile() const { return profile_; }
+
+  // Measures the i-th of all rounds for it, in a third of that round's time.
+  Status grow(const std::vector<Round>& all, size_t i, tools::Progress& progress) {
+    Round round = all[i];
+    Agenda& agenda = round.agenda;
+    agenda.batch_us = unhurried_batch(all);
+    if (agenda.until) agenda.until = Clock::now() + (*agenda.until - Clock::now()) / 3;
+    Result<std::vector<double>> times = timed(round, progress, "measuring", i, all.size());
+    if (!times.ok()) return times.status();
+    add_samples(grown_, round, times.value());
+    profile_ = std::make_shared<const Profile>(grown_);
+    return save_profile(grown_, config_.profile);
+  }
+
+ private:
+  const Options& options_;
+  Config config_;
+  Profile grown_{machine_fingerprint(), machine_in_words(), {}};
+  std::shared_ptr<const Profile> profile_;
+};
+
 int check_choices(const Options& options, const Config& config) {
   const auto start = Clock::now();
-  Result<std::vector<Round>> agendas = rounds(options, config);
+  Judged judged(options, config);
+  if (Status s = judged.prepare(); !s.ok()) return fail(s);
+  Result<std::vector<Round>> agendas = rounds(options.selection, judged.config());
   if (!agendas.ok()) return fail(agendas.status());
   std::vector<Round>& all = agendas.value();
-  Result<std::shared_ptr<const Profile>> profile = find_profile(config);
-  if (!profile.ok()) return fail(profile.status());
-  command_line::print("# {}: {}\n", profile.value() ? "profile of" : "no profile, rules only, on",
+  command_line::print("# {}: {}\n",
+                      judged.grows()     ? "measured and checked in turns"
+                      : judged.profile() ? "profile of"
+                                         : "no profile, rules only, on",
                       machine_in_words());
   warn_if_disturbed(tools::usable_cores());
   Report report;
   tools::Progress progress(std::chrono::milliseconds(0));
   for (size_t i = 0; i < all.size(); ++i) {
     Agenda& agenda = all[i].agenda;
-    agenda.automatic = true;
-    agenda.rounds = 5;
     if (options.seconds > 0) share_out(all, i, end_of(options, start));
+    if (judged.grows()) {
+      if (Status s = judged.grow(all, i, progress); !s.ok()) return fail(s);
+    }
+    const Result<std::vector<double>> estimates = judge(agenda, all[i].ranks, judged.profile());
+    if (!estimates.ok()) return fail(estimates.status());
     Result<std::vector<double>> times = timed(all[i], progress, "checking", i, all.size());
     if (!times.ok()) return fail(times.status());
-    if (Status s = report.add(all[i].ranks, agenda, times.value(), profile.value()); !s.ok())
-      return fail(s);
+    report.add(all[i].ranks, agenda, times.value(), estimates.value());
   }
   return report.finish() ? 0 : 3;
 }
@@ -274,16 +205,16 @@ int main(int argc, char** argv) {
       "Measures how fast this machine runs each collective with each algorithm, and saves a "
       "profile that communicators choose by from then on."};
   command_line::explain_well(app);
-  app.add_option("--ranks", options.ranks, "rank counts to measure")
+  app.add_option("--ranks", options.selection.ranks, "rank counts to measure")
       ->default_str("2 3 4 8")
       ->check(command_line::between(2, Team::kMostRanks));
-  app.add_option("--collectives", options.collectives,
+  app.add_option("--collectives", options.selection.collectives,
                  "which: all-reduce reduce-scatter all-gather all-to-all broadcast reduce gather "
                  "scatter")
       ->default_str("all");
   app.add_option("--out", options.out, "file of the profile; folders that are missing are made")
       ->default_str("this machine's in the user's cache folder");
-  app.add_option("--largest", options.largest, "bytes of the largest message")
+  app.add_option("--largest", options.selection.largest, "bytes of the largest message")
       ->default_str("32MiB")
       ->transform(command_line::byte_size())
       ->check(CLI::Range(size_t{0}, kMostLargest).description(""));
@@ -294,7 +225,8 @@ int main(int argc, char** argv) {
       ->check(command_line::between(1.0, 3600.0));
   app.add_flag("--check", options.check,
                "measure all candidates beside what is chosen automatically, and print how good the "
-               "choices and the estimates are; saves nothing. Exit code 3: not good enough");
+               "choices and the estimates are, by the profile that there is; with --out, one is "
+               "measured and saved meanwhile. Exit code 3: not good enough");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,89 +1,31 @@
 #include "tools/tune_tool/measure.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <limits>
 #include <memory>
-#include <optional>
 
-#include "device/host/memory.h"
 #include "plan/shape.h"
+#include "tools/tune_tool/contestant.h"
+#include "tools/tune_tool/median.h"
 
 namespace tessera::tune {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRoundsOfLongCalls = 3;
+// Finals: the best, or whoever is judged, in longer batches, since ranks that share cores need a
+// while to fall into step.
+constexpr int kDuelists = 3, kFinalists = 2;
+constexpr int kFinalRounds = 9, kLonger = 2, kSteady = 12;
+constexpr double kNear = 1.1;         // so near the best: a finalist, too
+constexpr int kFewCalls = 30;         // a batch of these begins with one that is not timed: caches
+constexpr double kLeastBatch = 1000;  // us
+constexpr int kLooks = 3;             // before a batch: how many calls it takes
 constexpr size_t kJudgedBy = 256 << 10;  // bytes of a block
 
 double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
-
-// Memory that peers can map, or that they cannot.
-class Buffer {
- public:
-  explicit Buffer(bool shareable) : shareable_(shareable) {}
-  // Makes room for so many bytes at least; every page is there then.
-  Status reserve(size_t bytes) {
-    if (bytes <= bytes_) return {};
-    if (shareable_) {
-      Result<void*> memory = host::memory_allocate(bytes);
-      if (!memory.ok()) return memory.status();
-      mapped_.reset(memory.value());
-      data_ = memory.value();
-    } else {
-      plain_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
-      data_ = plain_.get();
-    }
-    std::memset(data_, 0, bytes);
-    bytes_ = bytes;
-    return {};
-  }
-  void* data() const { return data_; }
-
- private:
-  struct Free {
-    void operator()(void* memory) const { static_cast<void>(host::memory_free(memory)); }
-  };
-  bool shareable_;
-  std::unique_ptr<void, Free> mapped_;
-  std::unique_ptr<std::byte[]> plain_;
-  void* data_ = nullptr;
-  size_t bytes_ = 0;
-};
-
-struct Buffers {
-  explicit Buffers(bool shareable) : input(shareable), output(shareable) {}
-  Buffer input, output;
-};
-
-// One contestant: a communicator that runs just this candidate.
-struct Contestant {
-  std::unique_ptr<Communicator> comm;
-  const Buffers* buffers = nullptr;
-  Span span;
-  bool staged = false;
-  std::optional<size_t> rule;  // who has the same algorithm in the rule's slices; none: itself
-  bool promising = false;      // at the last size
-  int hopeless = 0;
-  int calls = 1;
-  std::vector<double> times;
-};
-
-Config config_of(const Candidate& candidate, const Config& base, size_t cap) {
-  Config config = base;
-  config.profile = "none";
-  config.algorithm = candidate.algorithm->name;
-  config.low_latency_max =
-      candidate.protocol == Protocol::kLowLatency ? static_cast<int64_t>(cap) : 0;
-  config.share_memory = candidate.protocol != Protocol::kSingleCopy;
-  if (candidate.slot_bytes > 0) config.slice_bytes = static_cast<int64_t>(candidate.slot_bytes);
-  return config;
 }
 
 class Contest {
@@ -111,25 +53,49 @@ class Contest {
       else
         contestant.rule = rule;
     }
-    return agenda_.automatic ? add(agenda_.config, shareable_) : Status();
+    return judges() ? add(agenda_.config, shareable_) : Status();
   }
 
+  // A contest of all for each size, from large to small: what is hopeless for large messages is left
+  // out early, where it costs. Then the finals.
   Status run() {
-    // From large to small: what is hopeless for large messages is left out early, where it costs.
-    std::vector<double> table(agenda_.block_bytes.size() * contestants_.size());
+    const size_t columns = judges() ? kVerdictNumbers : contestants_.size();
+    const size_t all = agenda_.block_bytes.size();
+    std::vector<double> table(all * columns);
     const Result<size_t> sizes = sizes_in_time();
     if (!sizes.ok()) return sizes.status();
+    std::vector<std::vector<double>> medians(sizes.value());
+    std::vector<Final> finals;
     for (size_t i = sizes.value(); i-- > 0;) {
-      if (agenda_.until) share_out(i + 1);
-      if (Status s = size(agenda_.block_bytes[i], &table[i * contestants_.size()]); !s.ok())
-        return s;
-      seat_.progress(1 - static_cast<double>(i) / static_cast<double>(agenda_.block_bytes.size()));
+      if (agenda_.until) share_out(i + 1, sizes.value());
+      Result<std::vector<double>> here = contest(agenda_.block_bytes[i]);
+      if (!here.ok()) return here.status();
+      medians[i] = std::move(here).value();
+      if (Status s = nominate(i, medians[i], finals); !s.ok()) return s;
+      seat_.progress(1 - static_cast<double>(i + all) / static_cast<double>(2 * all));
+    }
+    if (Status s = play(finals); !s.ok()) return s;
+    for (Final& final : finals) medians[final.size][index(*final.who)] = median(final.times);
+    for (size_t i = 0; i < sizes.value(); ++i) {
+      double* const row = &table[i * columns];
+      if (judges())
+        judge(i, finals, row);
+      else
+        std::copy(medians[i].begin(), medians[i].end(), row);
     }
     for (const double time : table) seat_.report(time);
     return {};
   }
 
  private:
+  // Of one who runs in the finals with blocks of a size.
+  struct Final {
+    size_t size;
+    Contestant* who;
+    int calls;
+    std::vector<double> times;
+  };
+
   Status add(const Config& config, const Buffers& buffers) {
     Result<UniqueId> id = seat_.new_id(config);
     if (!id.ok()) return id.status();
@@ -174,7 +140,7 @@ class Contest {
   // How many sizes, from the smallest on, the time suffices for: judged by a call of a middling one,
   // for long calls take as long as their bytes.
   Result<size_t> sizes_in_time() {
-    constexpr double kCalls = 2 + kRoundsOfLongCalls;
+    const double calls_of_each = 2 + agenda_.rounds;
     constexpr double kSmallerToo = 4.0 / 3;
     const std::vector<size_t>& sizes = agenda_.block_bytes;
     const auto above = [&](size_t bytes) {
@@ -195,27 +161,32 @@ class Contest {
     const double left = left_us();
     size_t count = sizes.size();
     for (; count > always; --count) {
-      const double calls =
-          kCalls * kSmallerToo * static_cast<double>(taking_part(sizes[count - 1]));
+      const size_t all = taking_part(sizes[count - 1]) + finalists();
+      const double calls = calls_of_each * kSmallerToo * static_cast<double>(all);
       const double larger = static_cast<double>(sizes[count - 1]) / static_cast<double>(bytes);
       if (calls * call.value() * larger <= left) break;
     }
     return count;
   }
 
-  // Batches that fit into the time that is left, if all that may be measured of the first sizes gets
-  // its share: one batch for warming up and those that count.
-  void share_out(size_t sizes) {
-    size_t cells = 0;
-    for (size_t i = 0; i < sizes; ++i) cells += taking_part(agenda_.block_bytes[i]);
-    batch_us_ = left_us() / static_cast<double>(std::max<size_t>(cells, 1)) / (agenda_.rounds + 1);
+  // Batches that fit into the time that is left, if all that may be measured of the first sizes, and
+  // the finals of all that are timed, get their share.
+  void share_out(size_t sizes, size_t timed) {
+    double batches = static_cast<double>(finalists() * timed) * kFinalRounds * kLonger;
+    for (size_t i = 0; i < sizes; ++i)
+      batches += static_cast<double>(taking_part(agenda_.block_bytes[i])) * (agenda_.rounds + 1);
+    batch_us_ = std::max(kLeastBatch, left_us() / batches);
   }
+
+  size_t finalists() const { return judges() ? kDuelists : kFinalists; }
 
   size_t taking_part(size_t block_bytes) const {
     return static_cast<size_t>(std::count_if(
         contestants_.begin(), contestants_.end(),
         [&](const Contestant& contestant) { return takes_part(contestant, block_bytes); }));
   }
+
+  bool judges() const { return !agenda_.chosen.empty(); }
 
   // Room for calls with such blocks.
   Status reserve(size_t block_bytes) {
@@ -234,16 +205,23 @@ class Contest {
     return static_cast<size_t>(count(agenda_.collective, seat_.ranks(), 0, seat_.rank()));
   }
 
-  // Sets how many calls make a batch, after a first look, which warms up too.
+  // Sets how many calls make a batch, after some looks, which warm up too. The shortest look counts:
+  // by a disturbed one a batch would be too short for ever.
   Status warm_up(Contestant& contestant, size_t block_bytes) {
     contestant.times.clear();
     contestant.calls = 1;
     Result<double> first = time(contestant, block_bytes, 2);
+    if (first.ok() && first.value() > batch_us_) first = time(contestant, block_bytes, 1);
     if (!first.ok()) return first.status();
     if (first.value() > batch_us_) return {};
-    Result<double> second = time(contestant, block_bytes, calls_for(first.value(), batch_us_ / 4));
-    if (!second.ok()) return second.status();
-    contestant.calls = calls_for(second.value(), batch_us_);
+    double shortest = first.value();
+    for (int look = 0; look < kLooks; ++look) {
+      const int calls = calls_for(shortest, batch_us_ / kLooks / 2);
+      const Result<double> next = time(contestant, block_bytes, calls);
+      if (!next.ok()) return next.status();
+      shortest = std::min(shortest, next.value());
+    }
+    contestant.calls = calls_for(shortest, batch_us_);
     return {};
   }
 
@@ -252,48 +230,132 @@ class Contest {
   }
 
   bool takes_part(const Contestant& contestant, size_t block_bytes) const {
-    if (agenda_.automatic && &contestant == &contestants_.back()) return true;
+    if (judges() && &contestant == &contestants_.back()) return false;
     if (!contestant.span.contains(block_bytes) || contestant.hopeless > 1) return false;
     if (!contestant.rule) return true;
     const Contestant& rule = contestants_[*contestant.rule];
     return rule.promising && takes_part(rule, block_bytes);
   }
 
-  Status size(size_t block_bytes, double* row) {
+  // Times a batch of so many calls.
+  Status batch(Contestant& contestant, size_t block_bytes, int calls, std::vector<double>& times) {
+    if (calls > 1 && calls < kFewCalls) {
+      if (Status s = call(contestant, block_bytes, 1); !s.ok()) return s;
+    }
+    const Result<double> t = time(contestant, block_bytes, calls);
+    if (t.ok()) times.push_back(t.value());
+    return t.status();
+  }
+
+  size_t index(const Contestant& contestant) const {
+    return static_cast<size_t>(&contestant - contestants_.data());
+  }
+
+  // The medians of all; 0: not timed. Notes who need not take part in smaller sizes.
+  Result<std::vector<double>> contest(size_t block_bytes) {
     if (Status s = reserve(block_bytes); !s.ok()) return s;
     std::vector<Contestant*> active;
     for (Contestant& contestant : contestants_) {
-      if (!takes_part(contestant, block_bytes)) continue;
-      if (Status s = warm_up(contestant, block_bytes); !s.ok()) return s;
-      active.push_back(&contestant);
+      if (takes_part(contestant, block_bytes)) active.push_back(&contestant);
+    }
+    for (Contestant* contestant : active) {
+      if (Status s = warm_up(*contestant, block_bytes); !s.ok()) return s;
     }
     for (int round = 0; round < agenda_.rounds; ++round) {
-      for (Contestant* contestant : active) {
-        // Long calls are hardly disturbed, and are what measuring takes its time for.
-        if (round >= kRoundsOfLongCalls && contestant->calls == 1) continue;
-        Result<double> t = time(*contestant, block_bytes, contestant->calls);
-        if (!t.ok()) return t.status();
-        contestant->times.push_back(t.value());
+      seat_.begin_round(round);
+      for (Contestant* each : active) {
+        if (Status s = batch(*each, block_bytes, each->calls, each->times); !s.ok()) return s;
       }
     }
+    std::vector<double> medians(contestants_.size());
+    for (Contestant* contestant : active) medians[index(*contestant)] = median(contestant->times);
     double best = std::numeric_limits<double>::max(), best_staged = best;
     for (Contestant* contestant : active) {
-      std::vector<double>& times = contestant->times;
-      std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-      const double median = times[times.size() / 2];
-      row[contestant - contestants_.data()] = median;
-      best = std::min(best, median);
-      if (contestant->staged) best_staged = std::min(best_staged, median);
+      const double time = medians[index(*contestant)];
+      best = std::min(best, time);
+      if (contestant->staged) best_staged = std::min(best_staged, time);
     }
     for (Contestant* contestant : active) {
-      const double median = row[contestant - contestants_.data()];
-      contestant->promising = median <= agenda_.promising * best_staged;
+      const double time = medians[index(*contestant)];
+      contestant->promising = time <= agenda_.promising * best_staged;
       const double limit =
-          contestant->rule ? agenda_.worse * row[*contestant->rule] : agenda_.hopeless * best;
-      const bool slow = median > limit;
+          contestant->rule ? agenda_.worse * medians[*contestant->rule] : agenda_.hopeless * best;
+      const bool slow = time > limit;
       contestant->hopeless = slow ? contestant->hopeless + 1 : 0;
     }
+    return medians;
+  }
+
+  // The best candidate that buffers like the chosen one's allow.
+  size_t winner(const std::vector<double>& medians) const {
+    size_t best = 0;
+    for (size_t i = 0; i < agenda_.candidates.size(); ++i) {
+      const bool usable = medians[i] > 0 && reaches(agenda_.candidates[i], Access::kMapped);
+      if (usable && (medians[best] <= 0 || medians[i] < medians[best])) best = i;
+    }
+    return best;
+  }
+
+  // Who runs in the finals of the i-th size: those who are judged; or the best, and the next if it
+  // is near.
+  Status nominate(size_t i, const std::vector<double>& medians, std::vector<Final>& finals) {
+    std::vector<size_t> named;
+    if (judges()) {
+      named = {winner(medians), contestants_.size() - 1};
+      if (agenda_.chosen[i] != named[0]) named.push_back(agenda_.chosen[i]);
+    } else {
+      for (size_t c = 0; c < medians.size(); ++c)
+        if (medians[c] > 0) named.push_back(c);
+      std::sort(named.begin(), named.end(),
+                [&](size_t a, size_t b) { return medians[a] < medians[b]; });
+      // Single calls are long enough not to need it.
+      if (!named.empty() && contestants_[named[0]].calls == 1) return {};
+      const bool near = named.size() > 1 && medians[named[1]] <= kNear * medians[named[0]];
+      named.resize(std::min<size_t>(named.size(), near ? kFinalists : 1));
+    }
+    for (const size_t c : named) {
+      Contestant& who = contestants_[c];
+      if (Status s = warm_up(who, agenda_.block_bytes[i]); !s.ok()) return s;
+      const int calls = who.calls == 1 ? 1 : std::max(kLonger * who.calls, kSteady);
+      finals.push_back({i, &who, calls, {}});
+    }
     return {};
+  }
+
+  // All sizes in each round, so that those of a size are spread over the time that all take: the
+  // cores of a virtual machine may be near each other in one moment and far apart in the next.
+  Status play(std::vector<Final>& finals) {
+    for (int round = 0; round < kFinalRounds; ++round) {
+      seat_.begin_round(round);
+      for (Final& final : finals) {
+        if (final.calls == 1 && round >= agenda_.rounds) continue;
+        const size_t block_bytes = agenda_.block_bytes[final.size];
+        if (Status s = batch(*final.who, block_bytes, final.calls, final.times); !s.ok()) return s;
+      }
+      seat_.progress(0.5 + 0.5 * round / kFinalRounds);
+    }
+    return {};
+  }
+
+  // The verdict on the i-th size. In the order of nominate().
+  void judge(size_t i, std::vector<Final>& finals, double* row) {
+    const auto of_size = [&](const Final& final) { return final.size == i; };
+    const auto best = std::find_if(finals.begin(), finals.end(), of_size);
+    const auto automatic = best + 1;
+    const size_t winner = index(*best->who);
+    const auto chosen = agenda_.chosen[i] == winner ? best : best + 2;
+    const Verdict verdict{winner,
+                          median(best->times),
+                          median(chosen->times),
+                          median(automatic->times),
+                          median_ratio(chosen->times, best->times),
+                          median_ratio(automatic->times, best->times)};
+    row[0] = static_cast<double>(verdict.best);
+    row[1] = verdict.best_us;
+    row[2] = verdict.chosen_us;
+    row[3] = verdict.automatic_us;
+    row[4] = verdict.choice;
+    row[5] = verdict.automatic;
   }
 
   Seat& seat_;
@@ -304,6 +366,11 @@ class Contest {
 };
 
 }  // namespace
+
+Verdict verdict(std::span<const double> reported, size_t i) {
+  const std::span<const double> row = reported.subspan(i * kVerdictNumbers, kVerdictNumbers);
+  return {static_cast<size_t>(row[0]), row[1], row[2], row[3], row[4], row[5]};
+}
 
 Status measure(Seat& seat, const Agenda& agenda) {
   Contest contest(seat, agenda);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -31,6 +30,8 @@ struct Seat::Shared {
   double result[Team::kMostResults];
   volatile double progress;  // shown only
 };
+
+void Seat::begin_round(int round) { cores_.take(rank_, ranks_, round); }
 
 void Seat::meet() { pthread_barrier_wait(&shared_->barrier); }
 
@@ -77,21 +78,6 @@ void Seat::progress(double share) {
 }
 
 namespace {
-
-// Rank r of at most as many ranks as there are cores gets a core of its own, as mpirun does it.
-void pin(int rank, int ranks) {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || ranks > CPU_COUNT(&allowed)) return;
-  int left = rank;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed) || left-- > 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof(one), &one);  // without it: measured a little worse
-    return;
-  }
-}
 
 constexpr int kBetweenLooks = 200;  // ms
 
@@ -166,11 +152,11 @@ Result<std::vector<double>> Team::run(int ranks, const std::function<Status(Seat
     if (pids[rank] > 0) continue;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    pin(rank, ranks);
     Seat seat;
     seat.shared_ = shared;
     seat.rank_ = rank;
     seat.ranks_ = ranks;
+    seat.begin_round(0);
     const Status status = work(seat);
     if (!status.ok()) log::warn(rank, "{}", status.message());
     _exit(status.ok() ? 0 : 1);

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "comm/bootstrap.h"
+#include "tools/tune_tool/cores.h"
 
 namespace tessera::tune {
 
@@ -18,6 +19,8 @@ class Seat {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
+  // This rank goes to its core in that round (cores.h).
+  void begin_round(int round);
   // All ranks meet. After it everybody sees what all wrote to the shared memory before.
   void meet();
   // The mean over all ranks of what each passes; the same for all.
@@ -36,6 +39,7 @@ class Seat {
   struct Shared;
   Shared* shared_ = nullptr;
   int rank_ = 0, ranks_ = 0;
+  Cores cores_;
 };
 
 class Team {
@@ -43,8 +47,7 @@ class Team {
   static constexpr int kMostRanks = 64;
   static constexpr size_t kMostResults = size_t{1} << 16;
 
-  // Runs `work` in `ranks` processes, each pinned to a core where there are enough; returns what
-  // rank 0 reported. `progress` is called now and then with a share of 0 to 1. Errors: the first
+  // Runs `work` in `ranks` processes; returns what rank 0 reported. `progress` is called now and then with a share of 0 to 1. Errors: the first
   // rank's that failed (its text was logged by it), or that a process ended.
   static Result<std::vector<double>> run(int ranks, const std::function<Status(Seat&)>& work,
                                          const std::function<void(double)>& progress);
