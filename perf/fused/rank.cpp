@@ -8,8 +8,10 @@ namespace perf::fused {
 namespace {
 
 constexpr int kDefaultShare = 50, kDefaultEvery = 16;
-constexpr int32_t kMostCols = 1024, kLeastRows = 64;
 constexpr int64_t kPieces = 4;
+// A tile of a product packs its rows of A and its columns of B once more, which takes longer than it
+// should where there are few of either.
+constexpr int64_t kLeastRows = 128, kMostCols = 8192;
 
 }  // namespace
 
@@ -66,10 +68,13 @@ tsrFused_t Rank::create(tsrFusedCollective_t collective) const {
   config.rows = p_.m;
   config.cols = p_.n;
   const int64_t own = p_.m / setup_.ranks;
-  const int64_t pieces = setup_.chunks > 0 ? setup_.chunks : kPieces;
-  config.tile_rows = static_cast<int32_t>(
-      std::max<int64_t>((own + pieces - 1) / pieces,
-                        setup_.engine == Engine::kBlas ? std::min<int64_t>(kLeastRows, own) : 1));
+  int64_t pieces = setup_.chunks > 0 ? setup_.chunks : kPieces;
+  if (setup_.engine == Engine::kBlas) {
+    pieces = std::clamp<int64_t>(own / kLeastRows, 1, pieces);
+    // Whole tiles, which can be stored straight into the memory of a peer.
+    while (own % pieces != 0) --pieces;
+  }
+  config.tile_rows = static_cast<int32_t>((own + pieces - 1) / pieces);
   config.tile_cols = static_cast<int32_t>(std::min<int64_t>(p_.n, kMostCols));
   config.chunks = setup_.chunks;
   config.remote = 1;
