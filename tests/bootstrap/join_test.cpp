@@ -79,12 +79,16 @@ TEST(JoinOnce, NoDescriptorIsLeftBehind) {
 
 TEST(JoinOnce, RanksMayBeProcesses) {
   constexpr int kRanks = 6;
-  const UniqueId id = new_id();
+  // Forked before there are threads: a sanitizer's locks may be taken by one of them.
+  int ids[2];
+  ASSERT_EQ(::pipe(ids), 0);
+  UniqueId id{};
   std::vector<pid_t> children;
   for (int rank = 1; rank < kRanks; ++rank) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
+      if (::read(ids[0], &id, sizeof id) != static_cast<ssize_t>(sizeof id)) ::_exit(2);
       const Result<Membership> result = join(id, {rank, kRanks, {}}, soon());
       const bool good =
           result.ok() && result.value().members[static_cast<size_t>(rank)].pid == ::getpid();
@@ -92,7 +96,12 @@ TEST(JoinOnce, RanksMayBeProcesses) {
     }
     children.push_back(child);
   }
+  id = new_id();
+  for (int rank = 1; rank < kRanks; ++rank)
+    EXPECT_EQ(::write(ids[1], &id, sizeof id), static_cast<ssize_t>(sizeof id));
   const Result<Membership> result = join(id, {0, kRanks, {}}, soon());
+  ::close(ids[0]);
+  ::close(ids[1]);
   for (const pid_t child : children) {
     int status = -1;
     EXPECT_EQ(::waitpid(child, &status, 0), child);
