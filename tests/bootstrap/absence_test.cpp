@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "bootstrap/rendezvous.h"
+#include "comm/late.h"
 
 namespace tessera::testing {
 namespace {
@@ -79,17 +80,20 @@ TEST(Absence, ARootThatHasNoDescriptorForARankSaysSoToThoseThatWait) {
 }
 
 TEST(Absence, ARankThatDiesWhileOthersWaitIsNamedAtOnce) {
-  const UniqueId id = new_id();
+  test::Late<UniqueId> given;
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
+    const UniqueId id = given.take().value_or(UniqueId{});
     const Fd fd = connect_raw(id);
     send_raw(fd, frame_of(id, read_nonce(fd), hello_of(1, 3)));
     if (::write(ready[1], "x", 1) != 1) ::_exit(1);
     for (;;) ::pause();
   }
+  const UniqueId id = new_id();
+  given.give(id, 1);
   const Fd read_end(ready[0]);
   const Fd write_end(ready[1]);
   char byte;

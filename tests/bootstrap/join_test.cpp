@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "bootstrap/rendezvous.h"
+#include "comm/late.h"
 
 namespace tessera::testing {
 namespace {
@@ -79,16 +80,13 @@ TEST(JoinOnce, NoDescriptorIsLeftBehind) {
 
 TEST(JoinOnce, RanksMayBeProcesses) {
   constexpr int kRanks = 6;
-  // Forked before there are threads: a sanitizer's locks may be taken by one of them.
-  int ids[2];
-  ASSERT_EQ(::pipe(ids), 0);
-  UniqueId id{};
+  test::Late<UniqueId> given;
   std::vector<pid_t> children;
   for (int rank = 1; rank < kRanks; ++rank) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      if (::read(ids[0], &id, sizeof id) != static_cast<ssize_t>(sizeof id)) ::_exit(2);
+      const UniqueId id = given.take().value_or(UniqueId{});
       const Result<Membership> result = join(id, {rank, kRanks, {}}, soon());
       const bool good =
           result.ok() && result.value().members[static_cast<size_t>(rank)].pid == ::getpid();
@@ -96,12 +94,9 @@ TEST(JoinOnce, RanksMayBeProcesses) {
     }
     children.push_back(child);
   }
-  id = new_id();
-  for (int rank = 1; rank < kRanks; ++rank)
-    EXPECT_EQ(::write(ids[1], &id, sizeof id), static_cast<ssize_t>(sizeof id));
+  const UniqueId id = new_id();
+  given.give(id, kRanks - 1);
   const Result<Membership> result = join(id, {0, kRanks, {}}, soon());
-  ::close(ids[0]);
-  ::close(ids[1]);
   for (const pid_t child : children) {
     int status = -1;
     EXPECT_EQ(::waitpid(child, &status, 0), child);
