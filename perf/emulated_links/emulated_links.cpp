@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/median.h"
 #include "base/nap.h"
 #include "command_line/help.h"
 #include "sync/barrier.h"
@@ -75,11 +76,6 @@ struct Samples {
       cpu;  // shares of what the description says; CPU of wall time
   std::vector<double> late_us;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 // Ranks over links of their own, made once.
 class Team {

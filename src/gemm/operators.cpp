@@ -8,7 +8,8 @@ namespace {
 
 constexpr size_t kMostOperators = 32;  // least used ones are given up
 constexpr int64_t kPieces = 4;         // rows of tiles for a rank's rows, at best
-// A tile packs its rows of A and its columns of B once more, which costs where there are few of either.
+// A tile packs its rows of A and its columns of B once more, which costs where there are few of
+// either.
 constexpr int64_t kLeastRows = 128, kMostRows = 512, kMostCols = 8192;
 
 // What ranks share: all of them find an operator, or none.

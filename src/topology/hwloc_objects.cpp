@@ -213,7 +213,8 @@ void Objects::place_nodes(pugi::xml_node in, pugi::xml_node out) {
     nodes = parse_bitmap(in.attribute("nodeset").value());
     if (nodes) nodes->keep(nodes_);
   }
-  // Without one hwloc follows a null pointer at the first node. Documents of version 1 may have none.
+  // Without one hwloc follows a null pointer at the first node. Documents of version 1 may have
+  // none.
   const bool root = type_of(in) == "Machine";
   if (root && (schema_ == 2 || !nodes_.empty())) nodes = nodes_.copy();
   if (nodes) set_both(out, "nodeset", *nodes);

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "topology/cpu_set.h"
+
 namespace tessera::tune {
 namespace {
 
@@ -13,13 +15,7 @@ constexpr int kWays = 3;
 
 }  // namespace
 
-Cores::Cores() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &allowed)) allowed_.push_back(cpu);
-  }
-}
+Cores::Cores() : allowed_(topology::CpuSet::allowed().list()) {}
 
 int Cores::place(int rank, int ranks, int cores, int round) {
   if (ranks <= cores) return rank;

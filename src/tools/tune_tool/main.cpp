@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,6 @@
 #include "command_line/print.h"
 #include "tools/common/files.h"
 #include "tools/common/layout.h"
-#include "tools/common/names.h"
 #include "tools/common/progress.h"
 #include "tools/tune_tool/busy.h"
 #include "tools/tune_tool/check.h"
@@ -29,6 +27,8 @@ namespace {
 
 using namespace tessera;
 using namespace tessera::tune;
+
+using Clock = std::chrono::steady_clock;
 
 struct Options {
   Selection selection;
@@ -57,7 +57,7 @@ Result<std::string> target(const Options& options, const Config& config) {
 }
 
 // The round's times; shows how far the number-th of so many is.
-Result<std::vector<double>> timed(Round& round, tools::Progress& progress, const char* doing,
+Result<std::vector<double>> timed(const Round& round, tools::Progress& progress, const char* doing,
                                   size_t number, size_t rounds) {
   return Team::run(
       round.ranks, [&](Seat& seat) { return measure(seat, round.agenda); },

@@ -4,10 +4,11 @@
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <utility>
 
+#include "base/median.h"
 #include "plan/shape.h"
 #include "tools/tune_tool/contestant.h"
-#include "tools/tune_tool/median.h"
 
 namespace tessera::tune {
 namespace {
@@ -26,6 +27,13 @@ constexpr size_t kJudgedBy = 256 << 10;  // bytes of a block
 
 double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+// Median of a[i] / b[i], as far as there are both.
+double median_ratio(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) ratios.push_back(a[i] / b[i]);
+  return median(std::move(ratios));
 }
 
 class Contest {
@@ -75,13 +83,12 @@ class Contest {
       seat_.progress(1 - static_cast<double>(i + all) / static_cast<double>(2 * all));
     }
     if (Status s = play(finals); !s.ok()) return s;
-    for (Final& final : finals) medians[final.size][index(*final.who)] = median(final.times);
+    if (!judges())
+      for (const Final& final : finals)
+        medians[final.size][index(*final.who)] = median(final.times);
     for (size_t i = 0; i < sizes.value(); ++i) {
-      double* const row = &table[i * columns];
-      if (judges())
-        judge(i, finals, row);
-      else
-        std::copy(medians[i].begin(), medians[i].end(), row);
+      const std::vector<double> row = judges() ? verdict_on(i, finals) : std::move(medians[i]);
+      std::copy(row.begin(), row.end(), table.begin() + static_cast<std::ptrdiff_t>(i * columns));
     }
     for (const double time : table) seat_.report(time);
     return {};
@@ -315,7 +322,10 @@ class Contest {
     }
     for (const size_t c : named) {
       Contestant& who = contestants_[c];
-      if (Status s = warm_up(who, agenda_.block_bytes[i]); !s.ok()) return s;
+      if (medians[c] <=
+          0) {  // was not in the contest, where the others found how many calls it takes
+        if (Status s = warm_up(who, agenda_.block_bytes[i]); !s.ok()) return s;
+      }
       const int calls = who.calls == 1 ? 1 : std::max(kLonger * who.calls, kSteady);
       finals.push_back({i, &who, calls, {}});
     }
@@ -337,25 +347,19 @@ class Contest {
     return {};
   }
 
-  // The verdict on the i-th size. In the order of nominate().
-  void judge(size_t i, std::vector<Final>& finals, double* row) {
+  // The numbers of a Verdict on the i-th size, whose finalists are in the order of nominate().
+  std::vector<double> verdict_on(size_t i, const std::vector<Final>& finals) const {
     const auto of_size = [&](const Final& final) { return final.size == i; };
     const auto best = std::find_if(finals.begin(), finals.end(), of_size);
     const auto automatic = best + 1;
     const size_t winner = index(*best->who);
     const auto chosen = agenda_.chosen[i] == winner ? best : best + 2;
-    const Verdict verdict{winner,
-                          median(best->times),
-                          median(chosen->times),
-                          median(automatic->times),
-                          median_ratio(chosen->times, best->times),
-                          median_ratio(automatic->times, best->times)};
-    row[0] = static_cast<double>(verdict.best);
-    row[1] = verdict.best_us;
-    row[2] = verdict.chosen_us;
-    row[3] = verdict.automatic_us;
-    row[4] = verdict.choice;
-    row[5] = verdict.automatic;
+    return {static_cast<double>(winner),
+            median(best->times),
+            median(chosen->times),
+            median(automatic->times),
+            median_ratio(chosen->times, best->times),
+            median_ratio(automatic->times, best->times)};
   }
 
   Seat& seat_;

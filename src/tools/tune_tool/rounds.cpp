@@ -9,6 +9,9 @@
 namespace tessera::tune {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kSmallest = 8;    // bytes of a message
 constexpr double kUnhurried = 16;  // seconds of the contests' batches, if all are measured
 
 constexpr Collective kAll[] = {Collective::kAllReduce, Collective::kReduceScatter,

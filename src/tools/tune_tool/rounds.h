@@ -9,8 +9,6 @@
 
 namespace tessera::tune {
 
-inline constexpr size_t kSmallest = 8;  // bytes of a message
-
 struct Selection {
   std::vector<int> ranks{2, 3, 4, 8};
   std::vector<std::string> collectives;  // empty: all
@@ -28,10 +26,8 @@ Result<std::vector<Round>> rounds(const Selection& selection, const Config& conf
 // Length of a batch where no time is given: what a machine of some cores does in about a minute.
 double unhurried_batch(const std::vector<Round>& all);
 
-using Clock = std::chrono::steady_clock;
-
 // Gives round i its share of the time that is left. Calls take longer with more ranks, about as the
 // bytes that move. What took longer than its share is made up for by those that follow.
-void share_out(std::vector<Round>& all, size_t i, Clock::time_point end);
+void share_out(std::vector<Round>& all, size_t i, std::chrono::steady_clock::time_point end);
 
 }  // namespace tessera::tune

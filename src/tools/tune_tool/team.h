@@ -47,8 +47,9 @@ class Team {
   static constexpr int kMostRanks = 64;
   static constexpr size_t kMostResults = size_t{1} << 16;
 
-  // Runs `work` in `ranks` processes; returns what rank 0 reported. `progress` is called now and then with a share of 0 to 1. Errors: the first
-  // rank's that failed (its text was logged by it), or that a process ended.
+  // Runs `work` in `ranks` processes; returns what rank 0 reported. `progress` is called now and
+  // then with a share of 0 to 1. Errors: the first rank's that failed (its text was logged by it),
+  // or that a process ended.
   static Result<std::vector<double>> run(int ranks, const std::function<Status(Seat&)>& work,
                                          const std::function<void(double)>& progress);
 };
