@@ -18,16 +18,13 @@ double at(const Curve& curve, double x) {
   return left->second + slope * (x - left->first);
 }
 
-// What other slices add to the rule's time.
+// What other slices add to the rule's time, where that was measured.
 double slicing(const Curve& other, const Curve& rule, double x) {
-  constexpr double kMostGain = -1;  // half the time
+  constexpr double kUnknown = 0.2;  // 15 % more time: enough to return to the rule's
   if (x < other.front().first) return 0;
-  const auto gain = [&](double size) { return at(other, size) - at(rule, size); };
-  if (x <= other.back().first) return gain(x);
-  const double last = gain(other.back().first);
-  const double worse =
-      other.size() < 2 ? last : std::max(last, gain(other[other.size() - 2].first));
-  return std::max(worse, kMostGain);
+  const double last = std::min(x, other.back().first);
+  const double gain = at(other, last) - at(rule, last);
+  return x <= other.back().first ? gain : std::max(gain, kUnknown);
 }
 
 // Ascending, and no time above a later one.
@@ -82,7 +79,7 @@ double Estimator::known(const Candidate& candidate, int ranks, size_t block_byte
     const Candidate modelled = other ? by_rule(candidate) : candidate;
     time += std::log2(model(modelled, ranks, block_bytes) / model(modelled, ranks, last));
   }
-  return other ? time + slicing(own, *rule, x) : time;
+  return other ? time + slicing(own, *rule, std::min(x, base.back().first)) : time;
 }
 
 double Estimator::model(const Candidate& candidate, int ranks, size_t block_bytes) {

@@ -2,7 +2,7 @@
 //
 //   measured      the profile has this candidate with so many ranks; between sizes by a straight
 //                 line in the logarithms. Other slices than the rule's: by their ratio to the
-//                 rule's, which stays beyond the largest size that they were measured at
+//                 rule's
 //   interpolated  it has it with fewer and more ranks: between them likewise
 //   extrapolated  the call lies beyond what the profile has: larger than the largest size, or with
 //                 more ranks than the most or fewer than the fewest: the nearest known time, by the
@@ -10,8 +10,8 @@
 //   model         nothing is known of it: a walk over the plan with default costs (tuner/model.h)
 //
 // Disturbances only make calls slower, and no call is faster for moving more: a sample above a
-// larger size's counts as that one. Ratios of slices go on beyond their largest size as the worse of
-// the last two, and as a half at least.
+// larger size's counts as that one. Where only the rule's slices were measured at a larger size,
+// others count as a little worse there, or as much worse as they were.
 //
 // Slices count in the model: those of the candidate, or the configuration's.
 //

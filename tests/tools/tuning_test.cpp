@@ -54,13 +54,13 @@ TEST_F(Tuning, AMeasuredProfileIsReadByCommunicatorsAndByTheExplanation) {
   EXPECT_THAT(checked.text, HasSubstr("# 5 cells"));
 }
 
-TEST_F(Tuning, AProfileIsMeasuredAheadOfWhatIsChecked) {
+TEST_F(Tuning, AProfileIsMeasuredBeforeItIsChecked) {
   const Ended checked =
       run("tessera-tune --check --ranks 2 3 --collectives broadcast all-gather --largest 4KiB "
           "--seconds 4 --out " +
           path_);
   EXPECT_TRUE(checked.code == 0 || checked.code == 3) << checked.text;
-  EXPECT_THAT(checked.text, HasSubstr("measured and checked in turns"));
+  EXPECT_THAT(checked.text, HasSubstr("saved as " + path_));
   EXPECT_THAT(checked.text, HasSubstr("# 19 cells"));
   const auto profile = tessera::load_profile(path_);
   ASSERT_TRUE(profile.ok()) << profile.status().message();

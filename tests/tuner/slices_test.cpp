@@ -155,6 +155,15 @@ TEST(SlicesByProfile, AreThoseThatWereMeasuredAsClearlyFaster) {
   EXPECT_EQ(chosen_slot(larger, 256 * kKiB), 4 * kRule);
 }
 
+TEST(SlicesByProfile, AreTheRulesWhereOnlyTheseWereMeasuredForTheSize) {
+  Profile profile = measured_ring();
+  profile.samples.push_back(
+      {Collective::kAllReduce, Protocol::kStaged, "ring", 2, 4096 * kKiB, 4096, 0});
+  Tuner tuner = tuner_of(profile);
+  EXPECT_EQ(chosen_slot(tuner, 1024 * kKiB), kRule / 4);
+  EXPECT_EQ(chosen_slot(tuner, 4096 * kKiB), kRule) << "what others gain is not carried on";
+}
+
 TEST(SlicesByProfile, AreListedAsMeasuredForTheRanksThatTheyWereMeasuredWith) {
   const Candidate ring = staged(Collective::kAllReduce, "ring");
   EXPECT_THAT(slots(tuner_of(measured_ring()).measured_slices(ring)),

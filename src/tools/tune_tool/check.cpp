@@ -17,56 +17,53 @@ constexpr double kNearShare = 0.90, kEstimateShare = 0.80;
 
 }  // namespace
 
-Result<std::vector<double>> judge(Agenda& agenda, int ranks,
+Result<std::vector<double>> judge(Field& field, const Config& config,
                                   std::shared_ptr<const Profile> profile) {
   const int cores = tools::usable_cores();
   Result<Tuner> tuner =
-      Tuner::create({ranks, ranks > cores, cores}, agenda.config, std::move(profile));
+      Tuner::create({field.ranks, field.ranks > cores, cores}, config, std::move(profile));
   if (!tuner.ok()) return tuner.status();
   std::vector<double> estimates;
-  for (const size_t block_bytes : agenda.block_bytes) {
-    const Result<Candidate> chosen = tuner->chosen(
-        {agenda.collective, block_bytes, Access::kMapped, has_root(agenda.collective)});
+  for (const size_t block_bytes : field.block_bytes) {
+    const Result<Candidate> chosen =
+        tuner->chosen({field.collective, block_bytes, Access::kMapped, has_root(field.collective)});
     if (!chosen.ok()) return chosen.status();
     estimates.push_back(tuner->estimator().estimate(chosen.value(), block_bytes).microseconds);
-    std::vector<Candidate>& all = agenda.candidates;
-    const size_t i = std::find(all.begin(), all.end(), chosen.value()) - all.begin();
-    agenda.chosen.push_back(i);
-    if (i < all.size()) continue;
-    all.push_back(chosen.value());
-    agenda.spans.push_back({1, 0});
+    std::vector<Contestant>& all = field.contestants;
+    const auto known = std::find_if(all.begin(), all.end(), [&](const Contestant& contestant) {
+      return contestant.candidate == chosen.value();
+    });
+    field.chosen.push_back(static_cast<size_t>(known - all.begin()));
+    if (known == all.end()) all.push_back({chosen.value(), {1, 0}, {}});
   }
   return estimates;
 }
 
-void Report::add(int ranks, const Agenda& agenda, const std::vector<double>& times,
-                 const std::vector<double>& estimates) {
+void Report::add(const Cell& cell, const Field& field, double estimate) {
   if (cells_ == 0) {
     command_line::print("{:<15} {:>5} {:>10}  {:<37} {:>9}  {:<37} {:>9} {:>6} {:>9} {:>9} {:>6}\n",
                         "collective", "ranks", "block", "best", "us", "chosen", "us", "ratio",
                         "automatic", "estimate", "error");
   }
-  for (size_t i = 0; i < agenda.block_bytes.size(); ++i) {
-    const Verdict cell = verdict(times, i);
-    if (cell.automatic_us <= 0) {  // there was no time for it
-      ++left_out_;
-      continue;
-    }
-    const double error = estimates[i] / cell.automatic_us - 1;
-    ++cells_;
-    near_ += cell.automatic <= kNear ? 1 : 0;
-    chosen_near_ += cell.choice <= kNear ? 1 : 0;
-    estimated_ += std::abs(error) <= kEstimate ? 1 : 0;
-    worst_ = std::max(worst_, cell.automatic);
-    chosen_worst_ = std::max(chosen_worst_, cell.choice);
-    command_line::print(
-        "{:<15} {:>5} {:>10}  {:<37} {:>9.2f}  {:<37} {:>9.2f} {:>6.2f} {:>9.2f} {:>9.2f} "
-        "{:>+5.0f}%\n",
-        to_string(agenda.collective), ranks, agenda.block_bytes[i],
-        describe(agenda.candidates[cell.best]), cell.best_us,
-        describe(agenda.candidates[agenda.chosen[i]]), cell.chosen_us, cell.choice,
-        cell.automatic_us, estimates[i], error * 100);
+  const Verdict found = verdict(cell.runners, field, cell.size, kJudgingPass);
+  if (found.automatic_us <= 0) {  // there was no time for it
+    ++left_out_;
+    return;
   }
+  const double error = estimate / found.automatic_us - 1;
+  ++cells_;
+  near_ += found.automatic() <= kNear ? 1 : 0;
+  chosen_near_ += found.choice() <= kNear ? 1 : 0;
+  estimated_ += std::abs(error) <= kEstimate ? 1 : 0;
+  worst_ = std::max(worst_, found.automatic());
+  chosen_worst_ = std::max(chosen_worst_, found.choice());
+  const auto named = [&](size_t who) { return describe(field.contestants[who].candidate); };
+  command_line::print(
+      "{:<15} {:>5} {:>10}  {:<37} {:>9.2f}  {:<37} {:>9.2f} {:>6.2f} {:>9.2f} {:>9.2f} "
+      "{:>+5.0f}%\n",
+      to_string(field.collective), field.ranks, field.block_bytes[cell.size], named(found.best),
+      found.best_us, named(field.chosen[cell.size]), found.chosen_us, found.choice(),
+      found.automatic_us, estimate, error * 100);
 }
 
 bool Report::finish() const {

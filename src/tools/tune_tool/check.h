@@ -4,21 +4,20 @@
 #include <memory>
 #include <vector>
 
-#include "tools/tune_tool/measure.h"
+#include "tools/tune_tool/tournament.h"
 #include "tuner/profile.h"
 
 namespace tessera::tune {
 
-// Has the agenda judge what the tuner chooses with this profile; adds candidates that are chosen but
+// Has the field judge what the tuner chooses with this profile; adds candidates that are chosen but
 // not in it, without a contest of their own. Returns the estimate of each choice, by size.
-Result<std::vector<double>> judge(Agenda& agenda, int ranks,
+Result<std::vector<double>> judge(Field& field, const Config& config,
                                   std::shared_ptr<const Profile> profile);
 
 class Report {
  public:
-  // Prints a line for each size that there was time for. `times`: as measure() reports them.
-  void add(int ranks, const Agenda& agenda, const std::vector<double>& times,
-           const std::vector<double>& estimates);
+  // Prints the cell's line, if there was time for it. `estimate`: of the choice.
+  void add(const Cell& cell, const Field& field, double estimate);
   // Prints the summary. True if at least 90 % of the choices are within 10 % of the best, as they
   // are and as communicators run them, no chosen candidate is worse than 1.5 times, and at least
   // 80 % of the estimates are within 30 %.

@@ -3,13 +3,16 @@
 //
 // Exit codes: 0 done; 1 something failed; 2 wrong arguments; 3 a check fell short.
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -20,7 +23,8 @@
 #include "tools/common/progress.h"
 #include "tools/tune_tool/busy.h"
 #include "tools/tune_tool/check.h"
-#include "tools/tune_tool/rounds.h"
+#include "tools/tune_tool/team.h"
+#include "tools/tune_tool/tournament.h"
 #include "tuner/profile.h"
 
 namespace {
@@ -33,11 +37,20 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   Selection selection;
   std::string out;
-  double seconds = 0;  // 0: as long as it takes
+  double seconds = 0;  // 0: kTuning and kChecking, whichever it does
   bool check = false;
 };
 
+constexpr double kTuning = 55, kChecking = 120;  // seconds
 constexpr size_t kMostLargest = size_t{1} << 40;
+
+// A team of many ranks has a communicator for each candidate.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);  // without it: many ranks fail with a text that names the limit
+}
 
 int fail(const Status& status) {
   command_line::print(stderr, "tessera-tune: {}\n", status.message());
@@ -56,145 +69,102 @@ Result<std::string> target(const Options& options, const Config& config) {
   return path;
 }
 
-// The round's times; shows how far the number-th of so many is.
-Result<std::vector<double>> timed(const Round& round, tools::Progress& progress, const char* doing,
-                                  size_t number, size_t rounds) {
-  return Team::run(
-      round.ranks, [&](Seat& seat) { return measure(seat, round.agenda); },
-      [&](double share) {
-        progress.show("{}: {:3.0f} %  {}, {} ranks", doing,
-                      100 * (static_cast<double>(number) + share) / static_cast<double>(rounds),
-                      to_string(round.agenda.collective), round.ranks);
-      });
+Clock::time_point after(Clock::time_point start, double seconds) {
+  return start +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-Clock::time_point end_of(const Options& options, Clock::time_point start) {
-  return start + std::chrono::duration_cast<Clock::duration>(
-                     std::chrono::duration<double>(options.seconds));
+Result<std::vector<Cell>> timed(const std::vector<Field>& fields, const Config& config,
+                                Clock::time_point end, const char* doing) {
+  tools::Progress progress(std::chrono::milliseconds(0));
+  return tournament(fields, config, end, Team::start, [&](double share, const std::string& what) {
+    progress.show("{}: {:3.0f} %  {}", doing, 100 * share, what);
+  });
 }
 
-// Returns how many sizes there was no time for.
-size_t add_samples(Profile& profile, const Round& round, const std::vector<double>& times) {
-  const size_t columns = round.agenda.candidates.size();
-  size_t left_out = 0;
-  for (size_t size = 0; size < round.agenda.block_bytes.size(); ++size) {
-    const double* const row = &times[size * columns];
-    if (std::all_of(row, row + columns, [](double time) { return time <= 0; })) ++left_out;
-    for (size_t i = 0; i < columns; ++i) {
-      const Candidate& candidate = round.agenda.candidates[i];
-      if (row[i] <= 0) continue;
-      profile.samples.push_back({round.agenda.collective, candidate.protocol,
-                                 std::string(candidate.algorithm->name), round.ranks,
-                                 round.agenda.block_bytes[size], row[i], candidate.slot_bytes});
+Profile profile_of(const std::vector<Cell>& cells, const std::vector<Field>& fields) {
+  Profile profile{machine_fingerprint(), machine_in_words(), {}};
+  for (const Cell& cell : cells) {
+    const Field& field = fields[cell.field];
+    const std::vector<double> times = settled(cell.runners, field);
+    for (size_t i = 0; i < times.size(); ++i) {
+      const Candidate& candidate = field.contestants[cell.runners[i].who].candidate;
+      profile.samples.push_back({field.collective, candidate.protocol,
+                                 std::string(candidate.algorithm->name), field.ranks,
+                                 field.block_bytes[cell.size], times[i], candidate.slot_bytes});
     }
   }
-  return left_out;
+  return profile;
 }
 
-int make_profile(const Options& options, const Config& config) {
+// Measures until then and saves the profile.
+Status make_profile(const std::vector<Field>& fields, const Config& config, Clock::time_point end,
+                    const std::string& path) {
   const auto start = Clock::now();
-  Result<std::vector<Round>> all = rounds(options.selection, config);
-  if (!all.ok()) return fail(all.status());
-  const Result<std::string> path = target(options, config);
-  if (!path.ok()) return fail(path.status());
-  warn_if_disturbed(tools::usable_cores());
-  Profile profile{machine_fingerprint(), machine_in_words(), {}};
-  const double batch = unhurried_batch(all.value());
-  size_t sizes = 0, left_out = 0;
-  tools::Progress progress(std::chrono::milliseconds(0));
-  for (size_t i = 0; i < all->size(); ++i) {
-    Round& round = all.value()[i];
-    round.agenda.batch_us = batch;
-    if (options.seconds > 0) share_out(all.value(), i, end_of(options, start));
-    Result<std::vector<double>> times = timed(round, progress, "measuring", i, all->size());
-    if (!times.ok()) return fail(times.status());
-    left_out += add_samples(profile, round, times.value());
-    sizes += round.agenda.block_bytes.size();
-  }
+  const Result<std::vector<Cell>> cells = timed(fields, config, end, "measuring");
+  if (!cells.ok()) return cells.status();
+  const Profile profile = profile_of(cells.value(), fields);
   if (profile.samples.empty())
-    return fail(
-        Status::error(Code::kSystem, "no time was measured; {} stays as it was", path.value()));
-  if (Status s = save_profile(profile, path.value()); !s.ok()) return fail(s);
+    return Status::error(Code::kSystem, "no time was measured; {} stays as it was", path);
+  if (Status s = save_profile(profile, path); !s.ok()) return s;
   const std::chrono::duration<double> took = Clock::now() - start;
-  command_line::print("{}\n{} times measured in {:.0f} s, saved as {}\n", profile.about,
-                      profile.samples.size(), took.count(), path.value());
+  command_line::print("# {}\n# {} times measured in {:.0f} s, saved as {}\n", profile.about,
+                      profile.samples.size(), took.count(), path);
+  const auto left_out = std::count_if(cells->begin(), cells->end(),
+                                      [](const Cell& cell) { return cell.runners.empty(); });
   if (left_out > 0) {
     command_line::print(
-        "{} of {} sizes were left out for want of time, the largest; beyond four times what was "
+        "# {} of {} sizes were left out for want of time, the largest; beyond four times what was "
         "measured of a collective, rules decide\n",
-        left_out, sizes);
+        left_out, cells->size());
   }
-  return 0;
+  return {};
 }
 
-// The profile to judge by: an existing one, or one that grows just ahead of what is checked, so that
-// a machine that changes its speed meanwhile is not mistaken for a bad estimate.
-class Judged {
- public:
-  Judged(const Options& options, const Config& config) : options_(options), config_(config) {}
-
-  Status prepare() {
-    if (!grows()) {
-      Result<std::shared_ptr<const Profile>> found = find_profile(config_);
-      if (found.ok()) profile_ = std::move(found).value();
-      return found.status();
-    }
-    Result<std::string> path = target(options_, config_);
-    if (path.ok()) config_.profile = std::move(path).value();
-    return path.status();
+// True if choices and estimates by the configuration's profile are good.
+Result<bool> check(std::vector<Field> fields, const Config& config, Clock::time_point end) {
+  const Result<std::shared_ptr<const Profile>> profile = find_profile(config);
+  if (!profile.ok()) return profile.status();
+  if (!profile.value())
+    command_line::print("# no profile, rules only, on {}\n", machine_in_words());
+  std::vector<std::vector<double>> estimates;
+  for (Field& field : fields) {
+    Result<std::vector<double>> of_field = judge(field, config, profile.value());
+    if (!of_field.ok()) return of_field.status();
+    estimates.push_back(std::move(of_field).value());
   }
-  bool grows() const { return !options_.out.empty(); }
-  const Config& config() const { return config_; }  // of communicators that choose by it
-  const std::shared_ptr<const Profile>& profile() const { return profile_; }
-
-  // Measures the i-th of all rounds for it, in a third of that round's time.
-  Status grow(const std::vector<Round>& all, size_t i, tools::Progress& progress) {
-    Round round = all[i];
-    Agenda& agenda = round.agenda;
-    agenda.batch_us = unhurried_batch(all);
-    if (agenda.until) agenda.until = Clock::now() + (*agenda.until - Clock::now()) / 3;
-    Result<std::vector<double>> times = timed(round, progress, "measuring", i, all.size());
-    if (!times.ok()) return times.status();
-    add_samples(grown_, round, times.value());
-    profile_ = std::make_shared<const Profile>(grown_);
-    return save_profile(grown_, config_.profile);
-  }
-
- private:
-  const Options& options_;
-  Config config_;
-  Profile grown_{machine_fingerprint(), machine_in_words(), {}};
-  std::shared_ptr<const Profile> profile_;
-};
-
-int check_choices(const Options& options, const Config& config) {
-  const auto start = Clock::now();
-  Judged judged(options, config);
-  if (Status s = judged.prepare(); !s.ok()) return fail(s);
-  Result<std::vector<Round>> agendas = rounds(options.selection, judged.config());
-  if (!agendas.ok()) return fail(agendas.status());
-  std::vector<Round>& all = agendas.value();
-  command_line::print("# {}: {}\n",
-                      judged.grows()     ? "measured and checked in turns"
-                      : judged.profile() ? "profile of"
-                                         : "no profile, rules only, on",
-                      machine_in_words());
-  warn_if_disturbed(tools::usable_cores());
+  const Result<std::vector<Cell>> cells = timed(fields, config, end, "checking");
+  if (!cells.ok()) return cells.status();
   Report report;
-  tools::Progress progress(std::chrono::milliseconds(0));
-  for (size_t i = 0; i < all.size(); ++i) {
-    Agenda& agenda = all[i].agenda;
-    if (options.seconds > 0) share_out(all, i, end_of(options, start));
-    if (judged.grows()) {
-      if (Status s = judged.grow(all, i, progress); !s.ok()) return fail(s);
-    }
-    const Result<std::vector<double>> estimates = judge(agenda, all[i].ranks, judged.profile());
-    if (!estimates.ok()) return fail(estimates.status());
-    Result<std::vector<double>> times = timed(all[i], progress, "checking", i, all.size());
-    if (!times.ok()) return fail(times.status());
-    report.add(all[i].ranks, agenda, times.value(), estimates.value());
+  for (const Cell& cell : cells.value())
+    report.add(cell, fields[cell.field], estimates[cell.field][cell.size]);
+  return report.finish();
+}
+
+// The exit code.
+Result<int> run(const Options& options, Config config) {
+  const auto start = Clock::now();
+  Result<std::vector<Field>> all = fields(options.selection, config);
+  if (!all.ok()) return all.status();
+  const bool measures = !options.check || !options.out.empty();
+  double seconds = options.seconds;
+  if (seconds <= 0) seconds = (measures ? kTuning : 0) + (options.check ? kChecking : 0);
+  if (measures) {
+    const Result<std::string> path = target(options, config);
+    if (!path.ok()) return path.status();
+    warn_if_disturbed(tools::usable_cores());
+    const double share = options.check ? kTuning / (kTuning + kChecking) : 1;
+    if (Status s = make_profile(all.value(), config, after(start, share * seconds), path.value());
+        !s.ok())
+      return s;
+    config.profile = path.value();
+  } else {
+    warn_if_disturbed(tools::usable_cores());
   }
-  return report.finish() ? 0 : 3;
+  if (!options.check) return 0;
+  const Result<bool> good = check(std::move(all).value(), config, after(start, seconds));
+  if (!good.ok()) return good.status();
+  return good.value() ? 0 : 3;
 }
 
 }  // namespace
@@ -221,12 +191,12 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds,
                  "how long in all, start of processes and communicators included; what does not "
                  "fit is left out, the largest messages first")
-      ->default_str("about a minute")
+      ->default_str("a minute, two for a check")
       ->check(command_line::between(1.0, 3600.0));
   app.add_flag("--check", options.check,
                "measure all candidates beside what is chosen automatically, and print how good the "
-               "choices and the estimates are, by the profile that there is; with --out, one is "
-               "measured and saved meanwhile. Exit code 3: not good enough");
+               "choices and the estimates are, by the profile that there is; with --out, by one "
+               "that is measured and saved before. Exit code 3: not good enough");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -237,6 +207,7 @@ int main(int argc, char** argv) {
   Result<Config> config = Config::from_environment();
   if (!config.ok()) return fail(config.status());
   log::configure(config.value().debug, config.value().debug_file);
-  return tools::finish(options.check ? check_choices(options, config.value())
-                                     : make_profile(options, config.value()));
+  raise_descriptor_limit();
+  const Result<int> code = run(options, std::move(config).value());
+  return tools::finish(code.ok() ? code.value() : fail(code.status()));
 }

@@ -1,170 +1,147 @@
 #include "tools/tune_tool/team.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <new>
-#include <vector>
+#include <utility>
 
-#include "base/fd.h"
 #include "base/log.h"
+#include "tools/tune_tool/bench.h"
 
 namespace tessera::tune {
-
-// In memory that all processes of the team share; the barrier orders all accesses.
-struct Seat::Shared {
-  pthread_barrier_t barrier;
-  double values[Team::kMostRanks];
-  UniqueId id;
-  int id_made;
-  size_t results;
-  double result[Team::kMostResults];
-  volatile double progress;  // shown only
-};
-
-void Seat::begin_round(int round) { cores_.take(rank_, ranks_, round); }
-
-void Seat::meet() { pthread_barrier_wait(&shared_->barrier); }
-
-double Seat::mean(double value) {
-  shared_->values[rank_] = value;
-  meet();
-  double sum = 0;
-  for (int rank = 0; rank < ranks_; ++rank) sum += shared_->values[rank];
-  meet();  // nobody writes the next value before all have read
-  return sum / ranks_;
-}
-
-double Seat::of_first(double value) {
-  if (rank_ == 0) shared_->values[0] = value;
-  meet();
-  const double first = shared_->values[0];
-  meet();
-  return first;
-}
-
-Result<UniqueId> Seat::new_id(const Config& config) {
-  Status status;
-  if (rank_ == 0) {
-    Result<UniqueId> id = create_unique_id(config);
-    shared_->id_made = id.ok() ? 1 : 0;
-    if (id.ok()) shared_->id = id.value();
-    status = id.status();
-  }
-  meet();
-  const bool made = shared_->id_made != 0;
-  const UniqueId id = shared_->id;
-  meet();
-  if (made) return id;
-  return status.ok() ? Status(Code::kRemote, "rank 0 could not make a unique id") : status;
-}
-
-void Seat::report(double value) {
-  if (rank_ == 0 && shared_->results < Team::kMostResults)
-    shared_->result[shared_->results++] = value;
-}
-
-void Seat::progress(double share) {
-  if (rank_ == 0) shared_->progress = share;
-}
-
 namespace {
 
-constexpr int kBetweenLooks = 200;  // ms
+constexpr int kSilence = 120'000;  // ms: far more than a batch takes
 
-void kill_all(const std::vector<pid_t>& pids) {
-  for (const pid_t pid : pids) {
-    if (pid > 0) kill(pid, SIGKILL);
+// Runs batches until the parent closes the line. The exit status.
+int serve(Seat seat, const Fd& line, const std::vector<Entrant>& entrants) {
+  Bench bench(seat, entrants);
+  for (;;) {
+    Batch batch;
+    const ssize_t got = recv(line.get(), &batch, sizeof(batch), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != static_cast<ssize_t>(sizeof(batch))) return got == 0 ? 0 : 1;
+    const Result<double> time = bench.run(batch);
+    if (!time.ok()) {
+      log::warn(seat.rank(), "{}", time.status().message());
+      return 1;
+    }
+    if (seat.rank() > 0) continue;
+    const double answer = time.value();
+    if (send(line.get(), &answer, sizeof(answer), MSG_NOSIGNAL) < 0) return 1;
   }
-}
-
-// Until all have ended, of which `end` hangs up. Returns the first that failed, or -1.
-int wait_for(std::vector<pid_t>& pids, const Fd& end, const std::function<void()>& look) {
-  size_t left = pids.size();
-  int failed = -1;
-  bool all_ended = false;
-  while (left > 0) {
-    int state = 0;
-    const pid_t ended = waitpid(-1, &state, all_ended ? 0 : WNOHANG);
-    if (ended < 0 && errno != EINTR) {  // they are not ours to wait for: who says how they ended?
-      failed = 0;
-      kill_all(pids);
-      break;
-    }
-    if (ended == 0) {
-      look();
-      pollfd events{end.get(), 0, 0};
-      all_ended = poll(&events, 1, kBetweenLooks) > 0;
-      continue;
-    }
-    for (size_t rank = 0; rank < pids.size(); ++rank) {
-      if (pids[rank] != ended) continue;
-      pids[rank] = 0;
-      --left;
-      if (state == 0 || failed >= 0) continue;
-      failed = static_cast<int>(rank);
-      kill_all(pids);  // the others would wait for it
-    }
-  }
-  return failed;
 }
 
 }  // namespace
 
-Result<std::vector<double>> Team::run(int ranks, const std::function<Status(Seat&)>& work,
-                                      const std::function<void(double)>& progress) {
-  void* memory = mmap(nullptr, sizeof(Seat::Shared), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+void Team::Unmap::operator()(Shared* shared) const { munmap(shared, sizeof(Shared)); }
+
+Result<std::unique_ptr<Stopwatch>> Team::start(int ranks, const std::vector<Entrant>& entrants) {
+  std::unique_ptr<Team> team(new Team);
+  if (Status s = team->share(ranks); !s.ok()) return s;
+  Result<std::vector<Fd>> ends = team->connect(ranks);
+  if (!ends.ok()) return ends.status();
+  if (Status s = team->fork_ranks(std::move(ends).value(), entrants); !s.ok()) return s;
+  return std::unique_ptr<Stopwatch>(std::move(team));
+}
+
+Status Team::share(int ranks) {
+  void* memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return Status::error(Code::kSystem, "shared memory for {} ranks: {}", ranks,
                          std::strerror(errno));
-  const auto unmap = [](void* m) { munmap(m, sizeof(Seat::Shared)); };
-  const std::unique_ptr<void, decltype(unmap)> guard(memory, unmap);
-  auto* shared = new (memory) Seat::Shared{};
+  shared_.reset(new (memory) Shared{});
   pthread_barrierattr_t attributes;
   pthread_barrierattr_init(&attributes);
   pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-  pthread_barrier_init(&shared->barrier, &attributes, static_cast<unsigned>(ranks));
+  pthread_barrier_init(&shared_->barrier, &attributes, static_cast<unsigned>(ranks));
+  pthread_barrierattr_destroy(&attributes);
+  return {};
+}
 
-  int ends[2];  // nobody writes: the reading end hangs up when the last rank has ended
-  if (pipe2(ends, O_CLOEXEC) != 0)
-    return Status::error(Code::kSystem, "a pipe: {}", std::strerror(errno));
-  const Fd read_end(ends[0]);
-  Fd write_end(ends[1]);
+// Returns the ranks' ends of the lines.
+Result<std::vector<Fd>> Team::connect(int ranks) {
+  std::vector<Fd> ends;
+  for (int rank = 0; rank < ranks; ++rank) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+      return Status::error(Code::kSystem, "a socket for rank {}: {}", rank, std::strerror(errno));
+    lines_.emplace_back(pair[0]);
+    ends.emplace_back(pair[1]);
+  }
+  return ends;
+}
+
+Status Team::fork_ranks(std::vector<Fd> ends, const std::vector<Entrant>& entrants) {
   signal(SIGCHLD, SIG_DFL);  // whoever started us may have had the kernel reap children
-  std::vector<pid_t> pids(static_cast<size_t>(ranks));
+  const int ranks = static_cast<int>(ends.size());
   const pid_t parent = getpid();
   for (int rank = 0; rank < ranks; ++rank) {
-    pids[rank] = fork();
-    if (pids[rank] < 0) {
-      kill_all(pids);
+    const pid_t pid = fork();
+    if (pid < 0)
       return Status::error(Code::kSystem, "fork of rank {}: {}", rank, std::strerror(errno));
+    if (pid > 0) {
+      pids_.push_back(pid);
+      continue;
     }
-    if (pids[rank] > 0) continue;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    Seat seat;
-    seat.shared_ = shared;
-    seat.rank_ = rank;
-    seat.ranks_ = ranks;
-    seat.begin_round(0);
-    const Status status = work(seat);
-    if (!status.ok()) log::warn(rank, "{}", status.message());
-    _exit(status.ok() ? 0 : 1);
+    lines_.clear();  // or nobody would see the parent close them
+    const Fd line = std::move(ends[static_cast<size_t>(rank)]);
+    ends.clear();
+    _exit(serve({shared_.get(), rank, ranks}, line, entrants));
   }
-  write_end.reset();
-  const int failed = wait_for(pids, read_end, [&] { progress(shared->progress); });
-  if (failed >= 0) return Status::error(Code::kRemote, "rank {} of {} failed", failed, ranks);
-  return std::vector<double>(shared->result, shared->result + shared->results);
+  return {};
+}
+
+Team::~Team() {
+  lines_.clear();
+  for (const pid_t pid : pids_) {
+    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+Result<double> Team::time(const Batch& batch) {
+  for (size_t rank = 0; rank < lines_.size(); ++rank) {
+    if (send(lines_[rank].get(), &batch, sizeof(batch), MSG_NOSIGNAL) < 0) return failed(rank);
+  }
+  std::vector<pollfd> events;
+  for (const Fd& line : lines_) events.push_back({line.get(), POLLIN, 0});
+  int ready = 0;
+  while ((ready = poll(events.data(), events.size(), kSilence)) < 0) {
+    if (errno != EINTR) return Status::error(Code::kSystem, "poll: {}", std::strerror(errno));
+  }
+  if (ready == 0) {
+    kill_ranks();
+    return Status::error(Code::kTimeout, "{} ranks gave no time for {} s; is one stopped?",
+                         lines_.size(), kSilence / 1000);
+  }
+  for (size_t rank = 0; rank < events.size(); ++rank) {
+    if ((events[rank].revents & (POLLHUP | POLLERR)) != 0) return failed(rank);
+  }
+  double answer = 0;
+  const ssize_t got = recv(lines_[0].get(), &answer, sizeof(answer), 0);
+  return got == static_cast<ssize_t>(sizeof(answer)) ? Result<double>(answer) : failed(0);
+}
+
+void Team::kill_ranks() {
+  for (const pid_t pid : pids_) kill(pid, SIGKILL);
+}
+
+// The others would wait for it.
+Status Team::failed(size_t rank) {
+  kill_ranks();
+  return Status::error(Code::kRemote, "rank {} of {} failed", rank, lines_.size());
 }
 
 }  // namespace tessera::tune

@@ -1,57 +1,49 @@
-// A team of processes that measure together: the caller is forked once per rank; ranks share a
-// little memory and a barrier, and end with their parent.
+// A stopwatch whose ranks are processes, forked from the caller, one for each.
 //
-// Thread safety: one thread per process.
+// The caller writes each batch to every rank's socket and sleeps until rank 0 answers; a rank ends
+// when its socket is closed, or with its parent.
+// Thread safety: one thread.
 #pragma once
 
-#include <functional>
-#include <span>
+#include <sys/types.h>
 
-#include "base/status.h"
-#include "comm/bootstrap.h"
-#include "tools/tune_tool/cores.h"
+#include <memory>
+#include <vector>
+
+#include "base/fd.h"
+#include "tools/tune_tool/seat.h"
+#include "tools/tune_tool/stopwatch.h"
 
 namespace tessera::tune {
 
-// What a rank sees of its team.
-class Seat {
+class Team : public Stopwatch {
  public:
-  int rank() const { return rank_; }
-  int ranks() const { return ranks_; }
+  static constexpr int kMostRanks = Shared::kMostRanks;
 
-  // This rank goes to its core in that round (cores.h).
-  void begin_round(int round);
-  // All ranks meet. After it everybody sees what all wrote to the shared memory before.
-  void meet();
-  // The mean over all ranks of what each passes; the same for all.
-  double mean(double value);
-  // Rank 0's value, for all.
-  double of_first(double value);
-  // Rank 0's new unique id, for all.
-  Result<UniqueId> new_id(const Config& config);
-  // Rank 0 hands results to the parent, in order.
-  void report(double value);
-  // The parent shows how far the team is.
-  void progress(double share);
+  static Result<std::unique_ptr<Stopwatch>> start(int ranks, const std::vector<Entrant>& entrants);
+  // Waits for the ranks to end.
+  ~Team() override;
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  // Errors: a rank failed, having logged why; no batch can be timed after that.
+  Result<double> time(const Batch& batch) override;
 
  private:
-  friend class Team;
-  struct Shared;
-  Shared* shared_ = nullptr;
-  int rank_ = 0, ranks_ = 0;
-  Cores cores_;
-};
+  struct Unmap {
+    void operator()(Shared* shared) const;
+  };
 
-class Team {
- public:
-  static constexpr int kMostRanks = 64;
-  static constexpr size_t kMostResults = size_t{1} << 16;
+  Team() = default;
+  Status share(int ranks);
+  Result<std::vector<Fd>> connect(int ranks);
+  Status fork_ranks(std::vector<Fd> ends, const std::vector<Entrant>& entrants);
+  void kill_ranks();
+  Status failed(size_t rank);
 
-  // Runs `work` in `ranks` processes; returns what rank 0 reported. `progress` is called now and
-  // then with a share of 0 to 1. Errors: the first rank's that failed (its text was logged by it),
-  // or that a process ended.
-  static Result<std::vector<double>> run(int ranks, const std::function<Status(Seat&)>& work,
-                                         const std::function<void(double)>& progress);
+  std::unique_ptr<Shared, Unmap> shared_;
+  std::vector<Fd> lines_;  // by rank
+  std::vector<pid_t> pids_;
 };
 
 }  // namespace tessera::tune

@@ -1,0 +1,37 @@
+// The rank's side of a stopwatch: communicators, buffers, and the calls that are timed.
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "tools/tune_tool/buffers.h"
+#include "tools/tune_tool/cores.h"
+#include "tools/tune_tool/seat.h"
+#include "tools/tune_tool/stopwatch.h"
+
+namespace tessera::tune {
+
+class Bench {
+ public:
+  Bench(Seat& seat, const std::vector<Entrant>& entrants)
+      : seat_(seat), entrants_(entrants), comms_(entrants.size()) {}
+
+  // All ranks run the same batches in the same order. The mean over them of the microseconds that a
+  // call took.
+  Result<double> run(const Batch& batch);
+
+ private:
+  Result<Communicator*> communicator(uint32_t entrant);
+  Status prepare(Call& call, const Batch& batch);
+
+  Seat& seat_;
+  const std::vector<Entrant>& entrants_;
+  std::vector<std::unique_ptr<Communicator>> comms_;  // by entrant; made when first needed
+  Buffers shareable_{true}, plain_{false};
+  Cores cores_;
+  int pass_ = -1;
+};
+
+}  // namespace tessera::tune

@@ -1,0 +1,38 @@
+// The passes of a tournament after the first: those who are still in run once more, in batches and
+// as far as there is time.
+// Thread safety: one thread.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "tools/tune_tool/tournament.h"
+
+namespace tessera::tune {
+
+class Passes {
+ public:
+  // All outlive it. `cells`: of the first pass; what is timed is added.
+  Passes(const std::vector<Field>& fields, const Config& config, const Start& start,
+         std::vector<Cell>& cells)
+      : fields_(fields), config_(config), start_(start), cells_(cells) {}
+
+  // Takes out who is not good enough after a pass.
+  void narrow_after(size_t number);
+  // Runs a pass in about so many microseconds; small cells also where these do not suffice, if they
+  // are to run for sure. False: there was nobody to run.
+  Result<bool> run(size_t number, double budget_us, bool sure);
+
+ private:
+  const Field& field_of(const Cell& cell) const { return fields_[cell.field]; }
+  std::pair<std::vector<Cell*>, double> affordable(double budget_us, bool sure);
+  Status run_cells(const std::vector<Cell*>& cells, size_t number, double batch_us);
+
+  const std::vector<Field>& fields_;
+  const Config& config_;
+  const Start& start_;
+  std::vector<Cell>& cells_;
+  double pace_ = 1.5;  // so many times the cost that was thought; communicators have to start, too
+};
+
+}  // namespace tessera::tune

@@ -1,0 +1,185 @@
+// Tournaments on machines that are made up, whose speed is known.
+#include "tools/tune_tool/tournament.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <set>
+
+namespace tessera::tune {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// Microseconds of a call.
+using Speed = std::function<Result<double>(const Config& entrant, const Batch& batch)>;
+
+class MadeUp : public Stopwatch {
+ public:
+  MadeUp(Speed speed, std::vector<Entrant> entrants)
+      : speed_(std::move(speed)), entrants_(std::move(entrants)) {}
+  Result<double> time(const Batch& batch) override {
+    return speed_(entrants_.at(batch.entrant).config, batch);
+  }
+
+ private:
+  const Speed speed_;
+  const std::vector<Entrant> entrants_;
+};
+
+class Tournament : public ::testing::Test {
+ protected:
+  void choose_fields(const std::vector<int>& ranks, size_t largest) {
+    Selection selection;
+    selection.ranks = ranks;
+    selection.collectives = {"broadcast"};
+    selection.largest = largest;
+    auto found = fields(selection, {});
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    fields_ = std::move(found).value();
+  }
+
+  Result<std::vector<Cell>> run(const Speed& speed, Clock::duration time = 1h) {
+    const Start start = [&](int, const std::vector<Entrant>& entrants) {
+      return Result<std::unique_ptr<Stopwatch>>(std::make_unique<MadeUp>(speed, entrants));
+    };
+    return tournament(fields_, {}, Clock::now() + time, start, [](double, const std::string&) {});
+  }
+
+  static std::string_view name(const Field& field, const Runner& runner) {
+    return field.contestants[runner.who].candidate.algorithm->name;
+  }
+
+  std::vector<Field> fields_;
+};
+
+// So long a call of this algorithm takes, more with its bytes.
+double usual(const std::string& algorithm, uint64_t block_bytes) {
+  return (algorithm == "tree" ? 1.0 : 1.6) + static_cast<double>(block_bytes) * 1e-4;
+}
+
+TEST_F(Tournament, WhoWasDisturbedInTheFirstPassCanStillWin) {
+  choose_fields({2, 4}, 4096);
+  const auto cells = run([](const Config& entrant, const Batch& batch) {
+    const bool disturbed = batch.pass == 0 && entrant.algorithm == "tree";
+    return usual(entrant.algorithm, batch.block_bytes) * (disturbed ? 2.5 : 1);
+  });
+  ASSERT_TRUE(cells.ok()) << cells.status().message();
+  ASSERT_FALSE(cells->empty());
+  for (const Cell& cell : cells.value()) {
+    const Field& field = fields_[cell.field];
+    const std::vector<double> times = settled(cell.runners, field);
+    const auto best = std::min_element(times.begin(), times.end()) - times.begin();
+    EXPECT_EQ(name(field, cell.runners[static_cast<size_t>(best)]), "tree");
+    EXPECT_NEAR(times[static_cast<size_t>(best)], usual("tree", field.block_bytes[cell.size]),
+                1e-6);
+  }
+}
+
+TEST_F(Tournament, AStallInTheFirstPassMakesNobodyHopeless) {
+  choose_fields({2}, size_t{1} << 20);
+  std::set<uint64_t> stalled;
+  const auto cells = run([&](const Config& entrant, const Batch& batch) {
+    const double time = 300 * usual(entrant.algorithm, batch.block_bytes);  // long calls, too
+    const bool stalls = entrant.algorithm == "tree" && stalled.insert(batch.block_bytes).second;
+    return stalls ? 50 * time : time;
+  });
+  ASSERT_TRUE(cells.ok());
+  for (const Cell& cell : cells.value()) {
+    const std::vector<double> times = settled(cell.runners, fields_[0]);
+    const auto best = std::min_element(times.begin(), times.end()) - times.begin();
+    EXPECT_EQ(name(fields_[0], cell.runners[static_cast<size_t>(best)]), "tree");
+  }
+}
+
+TEST_F(Tournament, PassesThatAreSlowForAllDoNotCountAgainstWhoLeft) {
+  choose_fields({2}, 4096);
+  const auto cells = run([](const Config& entrant, const Batch& batch) {
+    const double far = entrant.algorithm == "one-hop" ? 6 : 1;
+    return far * usual(entrant.algorithm, batch.block_bytes) * (batch.pass == 0 ? 3 : 1);
+  });
+  ASSERT_TRUE(cells.ok()) << cells.status().message();
+  int left = 0;
+  for (const Cell& cell : cells.value()) {
+    const Field& field = fields_[cell.field];
+    const std::vector<double> times = settled(cell.runners, field);
+    for (size_t i = 0; i < times.size(); ++i) {
+      if (name(field, cell.runners[i]) != "one-hop") continue;
+      EXPECT_FALSE(cell.runners[i].in);
+      EXPECT_NEAR(times[i], 6 * usual("one-hop", field.block_bytes[cell.size]), 1e-6);
+      ++left;
+    }
+  }
+  EXPECT_GT(left, 0);
+}
+
+TEST_F(Tournament, ASizeIsTimedInManyPassesOfAllSizes) {
+  choose_fields({2}, 4096);
+  std::vector<std::pair<int32_t, uint64_t>> seen;
+  const auto cells = run([&](const Config& entrant, const Batch& batch) {
+    if (batch.pass > 0) seen.emplace_back(batch.pass, batch.block_bytes);
+    return usual(entrant.algorithm, batch.block_bytes);
+  });
+  ASSERT_TRUE(cells.ok());
+  EXPECT_TRUE(std::ranges::is_sorted(seen, {}, [](const auto& each) { return each.first; }));
+  const std::set<std::pair<int32_t, uint64_t>> distinct(seen.begin(), seen.end());
+  EXPECT_EQ(distinct.size(), fields_[0].block_bytes.size() * 11);
+}
+
+TEST_F(Tournament, TheChosenOneIsJudgedAgainstTheBest) {
+  choose_fields({2}, 4096);
+  Field& field = fields_[0];
+  const auto slow = std::ranges::find_if(field.contestants, [](const Contestant& each) {
+    return each.candidate.algorithm->name == "ring" &&
+           each.candidate.protocol == Protocol::kLowLatency;
+  });
+  field.chosen.assign(field.block_bytes.size(),
+                      static_cast<size_t>(slow - field.contestants.begin()));
+  const auto cells = run([](const Config& entrant, const Batch& batch) {
+    // Only before the passes that count does it look good.
+    const double early = batch.pass < static_cast<int>(kJudgingPass) ? 1 : 2;
+    return entrant.algorithm == "tree" ? 1.0 : entrant.algorithm == "ring" ? early * 1.1 : 1.3;
+  });
+  ASSERT_TRUE(cells.ok());
+  for (const Cell& cell : cells.value()) {
+    const Verdict found = verdict(cell.runners, field, cell.size, kJudgingPass);
+    EXPECT_EQ(field.contestants[found.best].candidate.algorithm->name, "tree");
+    EXPECT_NEAR(found.choice(), 2.2, 1e-9);
+    EXPECT_NEAR(found.automatic(), 1.3, 1e-9);  // a configuration that names no algorithm
+  }
+}
+
+TEST_F(Tournament, SmallSizesAreTimedAndJudgedThoughThereIsNoTime) {
+  choose_fields({3}, size_t{1} << 20);
+  fields_[0].chosen.assign(fields_[0].block_bytes.size(), 0);
+  const auto cells =
+      run([](const Config& entrant,
+             const Batch& batch) { return usual(entrant.algorithm, batch.block_bytes); },
+          0s);
+  ASSERT_TRUE(cells.ok());
+  for (const Cell& cell : cells.value()) {
+    const bool small = fields_[0].block_bytes[cell.size] <= kAlwaysTimed;
+    EXPECT_EQ(cell.runners.empty(), !small);
+    const double time = verdict(cell.runners, fields_[0], cell.size, kJudgingPass).automatic_us;
+    EXPECT_EQ(time > 0, small);
+  }
+}
+
+TEST_F(Tournament, AnErrorEndsIt) {
+  choose_fields({2}, 4096);
+  for (const int failing : {0, 2}) {
+    const auto cells = run([&](const Config&, const Batch& batch) -> Result<double> {
+      if (batch.pass == failing) return Status(Code::kRemote, "rank 1 of 2 failed");
+      return 1.0;
+    });
+    ASSERT_FALSE(cells.ok());
+    EXPECT_EQ(cells.status().message(), "rank 1 of 2 failed");
+  }
+}
+
+}  // namespace
+}  // namespace tessera::tune
