@@ -20,6 +20,10 @@ function(tessera_layer name folder)
     if(TESSERA_SANITIZE MATCHES "thread")
       target_compile_definitions(tessera_device PRIVATE TESSERA_NO_AVX3)
     endif()
+    # Kernels are made of thousands of temporary vectors; to watch the scope of each takes four times as long to compile as all else.
+    if(TESSERA_SANITIZE MATCHES "address")
+      target_compile_options(tessera_device PRIVATE -fno-sanitize-address-use-after-scope)
+    endif()
   endif()
   # Sources of `device` are compiled once per instruction set; `tuner` has two Protocols, its own and that of plugins. In `api`, tests
   # leave out fused operators, and every registry is called so.

@@ -76,6 +76,14 @@ TEST(Standing, EveryKindOfBuffersKeepsItsBest) {
   EXPECT_FALSE(runners[4].in);
 }
 
+TEST(Standing, WhoLeadsElsewhereStaysToo) {
+  std::vector<Runner> runners{runner(0, {1.0}), runner(1, {9.0}), runner(2, {9.0})};
+  EXPECT_THAT(leaders(runners, staged(3)), ::testing::Each(0));
+  narrow(runners, staged(3), 0, {1.15, 3}, {2});
+  EXPECT_FALSE(runners[1].in);
+  EXPECT_TRUE(runners[2].in);
+}
+
 TEST(Standing, WhoIsJudgedStaysHoweverSlow) {
   Field field = staged(3);
   field.chosen = {2};

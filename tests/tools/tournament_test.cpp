@@ -96,6 +96,21 @@ TEST_F(Tournament, AStallInTheFirstPassMakesNobodyHopeless) {
   }
 }
 
+TEST_F(Tournament, WhoLeadsAtTheNextSizeIsLookedAtAgain) {
+  choose_fields({2}, 4096);
+  const uint64_t disturbed = fields_[0].block_bytes[2];
+  const auto cells = run([&](const Config& entrant, const Batch& batch) {
+    const bool slow = entrant.algorithm == "tree" && batch.pass == 0;
+    return usual(entrant.algorithm, batch.block_bytes) *
+           (slow && batch.block_bytes == disturbed ? 40 : 1);
+  });
+  ASSERT_TRUE(cells.ok());
+  const Cell& cell = cells.value()[2];
+  const std::vector<double> times = settled(cell.runners, fields_[0]);
+  const auto best = std::min_element(times.begin(), times.end()) - times.begin();
+  EXPECT_EQ(name(fields_[0], cell.runners[static_cast<size_t>(best)]), "tree");
+}
+
 TEST_F(Tournament, PassesThatAreSlowForAllDoNotCountAgainstWhoLeft) {
   choose_fields({2}, 4096);
   const auto cells = run([](const Config& entrant, const Batch& batch) {

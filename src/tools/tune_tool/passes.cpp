@@ -88,12 +88,28 @@ class Roster {
 
 }  // namespace
 
+// By cell, who leads it.
+std::vector<std::vector<size_t>> Passes::all_leaders() const {
+  std::vector<std::vector<size_t>> result;
+  for (const Cell& cell : cells_) result.push_back(leaders(cell.runners, field_of(cell)));
+  return result;
+}
+
 void Passes::narrow_after(size_t number) {
-  const Bar bar = number < std::size(kBars) ? kBars[number] : Bar{};
-  for (Cell& cell : cells_) {
+  const bool early = number < std::size(kBars);
+  const Bar bar = early ? kBars[number] : Bar{};
+  const std::vector<std::vector<size_t>> leading = all_leaders();
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    Cell& cell = cells_[i];
     const Field& field = field_of(cell);
     if (cell.runners.empty() || (field.judged() && number >= kJudgingPass)) continue;
-    narrow(cell.runners, field, cell.size, bar);
+    // Speed goes with size: who leads at the next size was disturbed here if it looks slow.
+    std::vector<size_t> neighbours;
+    for (const size_t next : {i - 1, i + 1}) {
+      if (!early || next >= cells_.size() || cells_[next].field != cell.field) continue;
+      neighbours.insert(neighbours.end(), leading[next].begin(), leading[next].end());
+    }
+    narrow(cell.runners, field, cell.size, bar, neighbours);
     if (field.judged() && number + 1 == kJudgingPass)
       only_who_is_judged(cell.runners, field, cell.size);
   }

@@ -87,7 +87,18 @@ std::vector<double> settled(const std::vector<Runner>& runners, const Field& fie
   return result;
 }
 
-void narrow(std::vector<Runner>& runners, const Field& field, size_t size, const Bar& bar) {
+std::vector<size_t> leaders(const std::vector<Runner>& runners, const Field& field) {
+  const std::vector<double> times = settled(runners, field);
+  std::vector<size_t> result;
+  for (const Access access : kAccesses) {
+    const std::vector<size_t> order = ranking(runners, times, field, access);
+    if (!order.empty()) result.push_back(runners[order[0]].who);
+  }
+  return result;
+}
+
+void narrow(std::vector<Runner>& runners, const Field& field, size_t size, const Bar& bar,
+            const std::vector<size_t>& also) {
   const std::vector<double> times = settled(runners, field);
   std::vector<bool> stays(runners.size());
   for (const Access access : kAccesses) {
@@ -97,7 +108,8 @@ void narrow(std::vector<Runner>& runners, const Field& field, size_t size, const
   }
   for (size_t i = 0; i < runners.size(); ++i) {
     const size_t who = runners[i].who;
-    if (who == field.automatic() || field.is_chosen(who, size)) continue;
+    const bool named = std::find(also.begin(), also.end(), who) != also.end();
+    if (named || who == field.automatic() || field.is_chosen(who, size)) continue;
     runners[i].in = runners[i].in && stays[i];
   }
 }

@@ -42,8 +42,12 @@ struct Bar {
   size_t most = 3;
 };
 
-// Takes out who is not. Those who are chosen and the automatic one stay, and are in nobody's way.
-void narrow(std::vector<Runner>& runners, const Field& field, size_t size, const Bar& bar);
+// Who is the fastest of those who could carry some kind of calls: of the field's contestants.
+std::vector<size_t> leaders(const std::vector<Runner>& runners, const Field& field);
+
+// Takes out who is not. `also` stay, and the chosen and the automatic one, and are in nobody's way.
+void narrow(std::vector<Runner>& runners, const Field& field, size_t size, const Bar& bar,
+            const std::vector<size_t>& also = {});
 
 // Only those stay: the fastest of the candidates that buffers which peers have mapped allow, one of
 // which has run, the chosen one, and the automatic one.
