@@ -1,13 +1,17 @@
 #include "tuner/profile.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -172,24 +176,69 @@ Result<Profile> load_profile(const std::string& path) {
   return parse_profile(text.value(), "profile " + path);
 }
 
-Status save_profile(const Profile& profile, const std::string& path) {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What links lead to, the last of which may be missing: that is replaced, not the link.
+fs::path behind_links(fs::path path) {
+  constexpr int kMostLinks = 40;  // as the kernel has it
   std::error_code error;
-  std::filesystem::path target(path);
-  // What a link leads to is replaced, not the link; and no device.
-  const auto kind = std::filesystem::status(target, error).type();
-  if (kind != std::filesystem::file_type::not_found && kind != std::filesystem::file_type::regular)
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i) {
+    const fs::path next = fs::read_symlink(path, error);
+    if (error) break;
+    path = path.parent_path() / next;  // or just the next, if it is absolute
+  }
+  return path;
+}
+
+// A new file beside the target, in a folder that is made if it is missing.
+Result<std::pair<Fd, std::string>> partial_file(const std::string& path, const fs::path& target) {
+  std::error_code error;
+  const auto kind = fs::status(target, error).type();
+  if (kind != fs::file_type::not_found && kind != fs::file_type::regular)
     return Status::error(Code::kInvalidArgument, "profile {}: is no regular file", path);
-  if (kind == std::filesystem::file_type::regular)
-    target = std::filesystem::canonical(target, error);
-  if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), error);
-  const std::string partial = fmt::format("{}.{}", target.string(), getpid());
-  std::ofstream file(partial);
-  file << to_json(profile);
-  file.close();
-  if (!file) return Status::error(Code::kSystem, "profile {}: cannot be written", partial);
-  std::filesystem::rename(partial, target, error);
+  if (target.has_parent_path()) fs::create_directories(target.parent_path(), error);
   if (error) return Status::error(Code::kSystem, "profile {}: {}", path, error.message());
-  return {};
+  constexpr int kMode = 0666;
+  std::string partial = fmt::format("{}.{}", target.string(), getpid());
+  Fd fd(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
+  if (!fd.valid())
+    return Status::error(Code::kSystem, "profile {}: {}: {}", path, partial, std::strerror(errno));
+  return std::pair(std::move(fd), std::move(partial));
+}
+
+// Closed afterwards, which may be when a full disk shows.
+bool write_all(Fd fd, const std::string& text) {
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t n = write(fd.get(), text.data() + done, text.size() - done);
+    if (n < 0 && errno != EINTR) return false;
+    done += static_cast<size_t>(std::max<ssize_t>(n, 0));
+  }
+  return close(fd.release()) == 0;
+}
+
+}  // namespace
+
+Status can_save_profile(const std::string& path) {
+  const Result<std::pair<Fd, std::string>> made = partial_file(path, behind_links(path));
+  if (made.ok()) unlink(made.value().second.c_str());
+  return made.status();
+}
+
+Status save_profile(const Profile& profile, const std::string& path) {
+  const fs::path target = behind_links(path);
+  Result<std::pair<Fd, std::string>> made = partial_file(path, target);
+  if (!made.ok()) return made.status();
+  const std::string& partial = made.value().second;
+  Status status;
+  if (!write_all(std::move(made.value().first), to_json(profile)) ||
+      rename(partial.c_str(), target.c_str()) != 0) {
+    status = Status::error(Code::kSystem, "profile {}: cannot be written: {}", path,
+                           std::strerror(errno));
+    unlink(partial.c_str());
+  }
+  return status;
 }
 
 std::string machine_in_words() {

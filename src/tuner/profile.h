@@ -41,6 +41,8 @@ std::string to_json(const Profile& profile);
 Result<Profile> load_profile(const std::string& path);
 // Replaces the file as a whole, and makes the folder if there is none.
 Status save_profile(const Profile& profile, const std::string& path);
+// The error that saving there would end with, before there is anything to save. Makes the folder.
+Status can_save_profile(const std::string& path);
 
 // 16 hexadecimal digits over all that decides speed as far as it can be seen from here: the
 // processor's model, cores, caches and NUMA nodes. Equal on equal machines.

@@ -33,6 +33,15 @@ TEST(Standing, ATimeCountsAsInAUsualPass) {
               Pointwise(DoubleNear(1e-9), std::vector<double>{4.0, 4.4, 6.0}));
 }
 
+TEST(Standing, TwoWhoTakeTurnsAtBeingSlowCountAsTheyAreAsARule) {
+  const std::vector<Runner> runners{runner(0, {4, 6, 4, 6}), runner(1, {6, 4, 6, 4})};
+  EXPECT_THAT(settled(runners, staged(2)), Pointwise(DoubleNear(1e-9), std::vector<double>{5, 5}));
+}
+
+TEST(Standing, ATimeThatIsMissingInTheMiddleCountsForNothing) {
+  EXPECT_DOUBLE_EQ(settled({runner(0, {3, 0, 3, 0, 3})}, staged(1))[0], 3);
+}
+
 TEST(Standing, WhoLeftIsNoBetterThanWhoStayed) {
   // The first pass was slow for those who stayed and not for who left.
   const std::vector<Runner> runners{runner(0, {9.0, 3.0, 3.0}), runner(1, {5.0}, false)};
@@ -98,23 +107,23 @@ TEST(Standing, WhoIsJudgedStaysHoweverSlow) {
 TEST(Standing, AVerdictCountsThePassesInWhichAllTookPartFromTheNamedOneOn) {
   Field field = staged(2);
   field.chosen = {1};
-  const std::vector<Runner> runners{runner(0, {9, 9, 2, 0, 2, 2}), runner(1, {1, 1, 3, 7, 3, 3}),
-                                    runner(2, {9, 9, 4, 4, 4, 4})};
+  const std::vector<Runner> runners{runner(0, {9, 9, 2, 0, 4, 2}), runner(1, {1, 1, 3, 7, 6, 3}),
+                                    runner(2, {9, 9, 4, 4, 8, 4})};
   const Verdict found = verdict(runners, field, 0, 2);
   EXPECT_EQ(found.best, 0U);
   EXPECT_DOUBLE_EQ(found.best_us, 2);
-  EXPECT_DOUBLE_EQ(found.choice(), 1.5);
-  EXPECT_DOUBLE_EQ(found.automatic(), 2);
-  EXPECT_EQ(verdict(runners, field, 0, 6).automatic_us, 0);
+  EXPECT_DOUBLE_EQ(found.choice, 1.5);
+  EXPECT_DOUBLE_EQ(found.automatic, 2);
+  EXPECT_EQ(verdict(runners, field, 0, 4).automatic_us, 0) << "too few passes";
 }
 
 TEST(Standing, TheChosenOneCanBeTheBest) {
   Field field = staged(1);
   field.chosen = {0};
-  const Verdict found = verdict({runner(0, {2, 2}), runner(1, {3, 3})}, field, 0, 0);
+  const Verdict found = verdict({runner(0, {2, 2, 2}), runner(1, {3, 3, 3})}, field, 0, 0);
   EXPECT_EQ(found.best, 0U);
-  EXPECT_DOUBLE_EQ(found.choice(), 1);
-  EXPECT_DOUBLE_EQ(found.automatic(), 1.5);
+  EXPECT_DOUBLE_EQ(found.choice, 1);
+  EXPECT_DOUBLE_EQ(found.automatic, 1.5);
 }
 
 }  // namespace

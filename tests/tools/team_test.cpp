@@ -3,7 +3,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace tessera::tune {
 namespace {
@@ -42,6 +51,49 @@ TEST(TeamOfRanks, ARankThatFailsEndsItsTeamWithAnError) {
     ASSERT_FALSE(time.ok());
     EXPECT_THAT(time.status().message(), HasSubstr("of 2 failed"));
   }
+}
+
+// The processes that this one has started and not waited for.
+std::vector<pid_t> children() {
+  std::ifstream file("/proc/self/task/" + std::to_string(getpid()) + "/children");
+  return {std::istream_iterator<pid_t>(file), {}};
+}
+
+TEST(TeamOfRanks, ARankThatIsKilledIsNamedWithTheSignal) {
+  for (const bool meanwhile : {false, true}) {
+    auto team = Team::start(3, {automatic()});
+    ASSERT_TRUE(team.ok());
+    const std::vector<pid_t> ranks = children();
+    if (ranks.size() != 3) GTEST_SKIP() << "the kernel does not list children";
+    ASSERT_TRUE(team.value()->time({Collective::kAllReduce, 0, 64, 0, 10, 0}).ok());
+    const auto kill_later = [&] {
+      if (meanwhile) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      kill(ranks[1], SIGKILL);
+    };
+    std::thread killer;
+    if (meanwhile)
+      killer = std::thread(kill_later);
+    else
+      kill_later();
+    Result<double> time = 0.0;
+    for (int i = 0; i < 100 && time.ok(); ++i)
+      time = team.value()->time({Collective::kAllReduce, 0, 64, 0, 100'000, 0});
+    if (meanwhile) killer.join();
+    ASSERT_FALSE(time.ok());
+    EXPECT_THAT(time.status().message(), HasSubstr("rank 1 of 3 failed: Killed"));
+  }
+}
+
+TEST(TeamOfRanks, TwoTeamsEndInAnyOrder) {
+  auto first = Team::start(2, {automatic()});
+  auto second = Team::start(2, {automatic()});
+  ASSERT_TRUE(first.ok() && second.ok());
+  first.value().reset();
+  EXPECT_TRUE(second.value()->time({Collective::kAllReduce, 0, 64, 0, 1, 0}).ok());
+}
+
+TEST(TeamOfRanks, MoreRanksThanATeamCanHaveAreRefused) {
+  EXPECT_FALSE(Team::start(Team::kMostRanks + 1, {automatic()}).ok());
 }
 
 TEST(TeamOfRanks, ATeamThatTimesNothingEnds) { EXPECT_TRUE(Team::start(4, {automatic()}).ok()); }

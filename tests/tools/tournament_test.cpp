@@ -9,6 +9,9 @@
 #include <memory>
 #include <set>
 
+#include "tools/tune_tool/entrants.h"
+#include "tools/tune_tool/passes.h"
+
 namespace tessera::tune {
 namespace {
 
@@ -111,6 +114,107 @@ TEST_F(Tournament, WhoLeadsAtTheNextSizeIsLookedAtAgain) {
   EXPECT_EQ(name(fields_[0], cell.runners[static_cast<size_t>(best)]), "tree");
 }
 
+TEST_F(Tournament, WhoIsSlowForSomeBuffersIsTimedForOthers) {
+  choose_fields({2}, size_t{1} << 20);
+  const auto cells = run([](const Config& entrant, const Batch& batch) {
+    const bool direct = entrant.algorithm.starts_with("direct");
+    return (direct ? 1 : 10) * 300 * usual(entrant.algorithm, batch.block_bytes);
+  });
+  ASSERT_TRUE(cells.ok());
+  for (const Cell& cell : cells.value()) {
+    EXPECT_TRUE(std::ranges::any_of(cell.runners, [&](const Runner& runner) {
+      return fields_[0].contestants[runner.who].candidate.protocol == Protocol::kStaged;
+    })) << fields_[0].block_bytes[cell.size];
+  }
+}
+
+TEST_F(Tournament, SlicesThatWinAreTimedAtEverySizeButTheLargest) {
+  choose_fields({2}, size_t{4} << 20);
+  const auto cells = run([](const Config& entrant, const Batch& batch) {
+    const bool sliced = entrant.algorithm == "ring" && entrant.slice_bytes > 0;
+    return usual("", batch.block_bytes) * (sliced ? 0.6 : 1);
+  });
+  ASSERT_TRUE(cells.ok());
+  const Field& field = fields_[0];
+  for (size_t size = 0; size + 1 < field.block_bytes.size(); ++size) {
+    for (size_t who = 0; who < field.contestants.size(); ++who) {
+      const Contestant& each = field.contestants[who];
+      if (each.candidate.algorithm->name != "ring" || !each.rule ||
+          !each.span.contains(field.block_bytes[size]))
+        continue;
+      EXPECT_TRUE(std::ranges::any_of(cells.value()[size].runners, [&](const Runner& runner) {
+        return runner.who == who;
+      })) << field.block_bytes[size];
+    }
+  }
+}
+
+TEST_F(Tournament, WhatIsExpensiveWaitsUntilOthersHaveRunMoreOften) {
+  choose_fields({2}, 64);
+  ASSERT_GE(fields_[0].block_bytes.size(), 2U);
+  constexpr double kCheap = 1000, kDear = 40'000;  // us of a call
+  std::vector<Cell> cells{{0, 0, {{0, true, {kCheap}}}}, {0, 1, {{0, true, {kDear}}}}};
+  const Config config;
+  const Start start = [&](int, const std::vector<Entrant>& entrants) {
+    return Result<std::unique_ptr<Stopwatch>>(std::make_unique<MadeUp>(
+        [&](const Config&, const Batch& batch) {
+          return batch.block_bytes == fields_[0].block_bytes[0] ? kCheap : kDear;
+        },
+        entrants));
+  };
+  Passes passes(fields_, config, start, cells);
+  for (size_t number = 1; number <= 60; ++number) {
+    ASSERT_TRUE(passes.run(number, 90'000, false).ok());
+    passes.narrow_after(number);
+  }
+  const size_t cheap = passes_of(cells[0].runners[0]), dear = passes_of(cells[1].runners[0]);
+  EXPECT_GT(dear, 3U) << "its turn comes";
+  EXPECT_GT(cheap, 4 * dear);
+  EXPECT_EQ(cheap + dear, 62U) << "there is no time for both, and always for one";
+}
+
+TEST_F(Tournament, WhoDidNotRunInAPassIsNotJudgedByIt) {
+  choose_fields({2}, 64);
+  std::vector<Cell> cells{{0, 0, {{0, true, {1.0}}, {1, true, {4.0}}}}};
+  const Config config;
+  const Start none = [](int, const std::vector<Entrant>&) {
+    return Result<std::unique_ptr<Stopwatch>>(Status(Code::kSystem, "not to be started"));
+  };
+  Passes passes(fields_, config, none, cells);
+  ASSERT_TRUE(passes.run(1, 0, false).ok());
+  for (const size_t number : {1, 2, 3, 4, 5}) passes.narrow_after(number);
+  EXPECT_TRUE(cells[0].runners[1].in);
+}
+
+TEST(EntrantsOfAField, RunAsWhatTheyAreWhateverTheUserForces) {
+  Config forced;
+  forced.nccl_protocols = "Simple";
+  forced.nccl_algorithms = "tree";
+  forced.slice_bytes = 1000;
+  forced.single_copy = false;
+  forced.tuner_plugin = "";
+  Selection selection;
+  selection.ranks = {2};
+  selection.collectives = {"all-reduce"};
+  const auto found = fields(selection, forced);
+  ASSERT_TRUE(found.ok());
+  const Field& field = found.value()[0];
+  EXPECT_TRUE(std::ranges::any_of(field.contestants, [](const Contestant& each) {
+    return each.rule.has_value();
+  })) << "other slices";
+  for (size_t who = 0; who < field.contestants.size(); ++who) {
+    const Config config = entrant_of(field, who, forced).config;
+    const Candidate& candidate = field.contestants[who].candidate;
+    EXPECT_EQ(config.algorithm, candidate.algorithm->name);
+    EXPECT_EQ(config.nccl_protocols + config.nccl_algorithms, "");
+    EXPECT_EQ(config.tuner_plugin, "none");
+    EXPECT_TRUE(config.single_copy);
+    EXPECT_EQ(config.slice_bytes,
+              candidate.slot_bytes > 0 ? static_cast<int64_t>(candidate.slot_bytes) : -1);
+  }
+  EXPECT_EQ(entrant_of(field, field.automatic(), forced).config.slice_bytes, 1000);
+}
+
 TEST_F(Tournament, PassesThatAreSlowForAllDoNotCountAgainstWhoLeft) {
   choose_fields({2}, 4096);
   const auto cells = run([](const Config& entrant, const Batch& batch) {
@@ -163,8 +267,8 @@ TEST_F(Tournament, TheChosenOneIsJudgedAgainstTheBest) {
   for (const Cell& cell : cells.value()) {
     const Verdict found = verdict(cell.runners, field, cell.size, kJudgingPass);
     EXPECT_EQ(field.contestants[found.best].candidate.algorithm->name, "tree");
-    EXPECT_NEAR(found.choice(), 2.2, 1e-9);
-    EXPECT_NEAR(found.automatic(), 1.3, 1e-9);  // a configuration that names no algorithm
+    EXPECT_NEAR(found.choice, 2.2, 1e-9);
+    EXPECT_NEAR(found.automatic, 1.3, 1e-9);  // a configuration that names no algorithm
   }
 }
 

@@ -140,6 +140,32 @@ TEST_F(Tuning, TheExplanationDescribesEmulatedLinksAsCommunicatorsDo) {
   EXPECT_THAT(few.text, HasSubstr("TESSERA_EMULATE"));
 }
 
+TEST_F(Tuning, WhatAFileHasOfOtherRankCountsIsKept) {
+  const std::string tune =
+      "tessera-tune --collectives broadcast --largest 64 --seconds 1 --out " + path_;
+  ASSERT_EQ(run(tune + " --ranks 2").code, 0);
+  const Ended more = run(tune + " --ranks 3");
+  ASSERT_EQ(more.code, 0) << more.text;
+  EXPECT_THAT(more.text, ContainsRegex("[0-9]+ times of other .* were kept"));
+  const auto profile = tessera::load_profile(path_);
+  ASSERT_TRUE(profile.ok()) << profile.status().message();
+  for (const int ranks : {2, 3})
+    EXPECT_TRUE(std::ranges::any_of(profile.value().samples,
+                                    [&](const auto& sample) { return sample.ranks == ranks; }));
+}
+
+TEST_F(Tuning, AFileThatCannotBeWrittenIsRefusedBeforeAnythingIsMeasured) {
+  const std::string tune = "tessera-tune --ranks 2 --collectives broadcast --largest 64 --out ";
+  EXPECT_THAT(run(tune + "/dev/full").text, HasSubstr("is no regular file"));
+  EXPECT_EQ(run(tune + "''").code, 2);
+}
+
+TEST_F(Tuning, ClosedStandardStreamsAreNoMatter) {
+  const std::string tune =
+      "tessera-tune --ranks 2 --collectives broadcast --largest 64 --seconds 1 --out " + path_;
+  EXPECT_EQ(run(tune, "NCCL_DEBUG=INFO TESSERA_PROFILE=none", "<&- 2>&-").code, 0);
+}
+
 TEST_F(Tuning, ATimeThatIsNoNumberIsRefused) {
   EXPECT_EQ(run("tessera-tune --seconds nan --out " + path_).code, 2);
 }

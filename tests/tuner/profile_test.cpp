@@ -57,6 +57,12 @@ TEST(Profile, ALinkStaysALinkAndWhatIsNoFileStaysWhatItIs) {
   EXPECT_TRUE(save_profile(some_profile(), link).ok());
   EXPECT_TRUE(std::filesystem::is_symlink(link));
   EXPECT_EQ(load_profile(file).value().machine, some_profile().machine);
+  std::filesystem::remove(file);
+  EXPECT_TRUE(can_save_profile(link).ok());
+  EXPECT_FALSE(std::filesystem::exists(file)) << "nothing is left of the attempt";
+  EXPECT_TRUE(save_profile(some_profile(), link).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(link)) << "also where it led nowhere";
+  EXPECT_TRUE(load_profile(file).ok());
   const Status refused = save_profile(some_profile(), folder);
   EXPECT_EQ(refused.code(), Code::kInvalidArgument);
   EXPECT_THAT(refused.message(), HasSubstr("no regular file"));
@@ -276,7 +282,7 @@ TEST(Disturbed, AnImplausibleGainOfOtherSlicesIsNotCarriedOn) {
   samples.push_back(sample(Protocol::kDirect, "direct", 2, 2097152, 1500));
   Tuner tuner = tuned_by(samples);
   const double rule = tuner.estimator().estimate(staged("ring"), 2097152).microseconds;
-  EXPECT_GE(tuner.estimator().estimate(staged("ring", 8192), 2097152).microseconds, rule / 2.001);
+  EXPECT_GE(tuner.estimator().estimate(staged("ring", 8192), 2097152).microseconds, rule);
 }
 
 TEST(Disturbed, FarBeyondWhatWasMeasuredRulesDecide) {

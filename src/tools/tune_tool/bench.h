@@ -28,8 +28,8 @@ class Bench {
 
   Seat& seat_;
   const std::vector<Entrant>& entrants_;
-  std::vector<std::unique_ptr<Communicator>> comms_;  // by entrant; made when first needed
   Buffers shareable_{true}, plain_{false};
+  std::vector<std::unique_ptr<Communicator>> comms_;  // by entrant; made when first needed
   Cores cores_;
   int pass_ = -1;
 };

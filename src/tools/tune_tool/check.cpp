@@ -52,17 +52,17 @@ void Report::add(const Cell& cell, const Field& field, double estimate) {
   }
   const double error = estimate / found.automatic_us - 1;
   ++cells_;
-  near_ += found.automatic() <= kNear ? 1 : 0;
-  chosen_near_ += found.choice() <= kNear ? 1 : 0;
+  near_ += found.automatic <= kNear ? 1 : 0;
+  chosen_near_ += found.choice <= kNear ? 1 : 0;
   estimated_ += std::abs(error) <= kEstimate ? 1 : 0;
-  worst_ = std::max(worst_, found.automatic());
-  chosen_worst_ = std::max(chosen_worst_, found.choice());
+  worst_ = std::max(worst_, found.automatic);
+  chosen_worst_ = std::max(chosen_worst_, found.choice);
   const auto named = [&](size_t who) { return describe(field.contestants[who].candidate); };
   command_line::print(
       "{:<15} {:>5} {:>10}  {:<37} {:>9.2f}  {:<37} {:>9.2f} {:>6.2f} {:>9.2f} {:>9.2f} "
       "{:>+5.0f}%\n",
       to_string(field.collective), field.ranks, field.block_bytes[cell.size], named(found.best),
-      found.best_us, named(field.chosen[cell.size]), found.chosen_us, found.choice(),
+      found.best_us, named(field.chosen[cell.size]), found.chosen_us, found.choice,
       found.automatic_us, estimate, error * 100);
 }
 

@@ -17,17 +17,17 @@ constexpr int kWays = 3;
 
 Cores::Cores() : allowed_(topology::CpuSet::allowed().list()) {}
 
-int Cores::place(int rank, int ranks, int cores, int round) {
+int Cores::place(int rank, int ranks, int cores, int pass) {
   if (ranks <= cores) return rank;
-  const int way = round % kWays;
+  const int way = pass % kWays;
   if (way == 1) return rank % cores;
   const int shift = way == 0 ? 0 : std::max(1, ranks / cores / 2);
   return static_cast<int>(int64_t{(rank + shift) % ranks} * cores / ranks);
 }
 
-void Cores::take(int rank, int ranks, int round) const {
+void Cores::take(int rank, int ranks, int pass) const {
   if (allowed_.empty()) return;
-  const int place_here = place(rank, ranks, static_cast<int>(allowed_.size()), round);
+  const int place_here = place(rank, ranks, static_cast<int>(allowed_.size()), pass);
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(allowed_[static_cast<size_t>(place_here)], &one);

@@ -9,8 +9,7 @@ Entrant entrant_of(const Field& field, size_t who, const Config& base) {
   if (who == field.automatic()) return {base, true};
   const Candidate& candidate = field.contestants[who].candidate;
   const bool shareable = candidate.protocol != Protocol::kSingleCopy;
-  Config config = base;
-  config.profile = "none";
+  Config config = neutral(base);
   config.algorithm = candidate.algorithm->name;
   config.low_latency_max =
       candidate.protocol == Protocol::kLowLatency ? static_cast<int64_t>(field.low_latency_cap) : 0;

@@ -61,6 +61,20 @@ void add_contestants(Field& field, const Site& site, const Config& config) {
 
 }  // namespace
 
+Config neutral(const Config& config) {
+  Config result = config;
+  result.algorithm.clear();
+  result.nccl_algorithms.clear();
+  result.nccl_protocols.clear();
+  result.tuner_plugin = "none";
+  result.profile = "none";
+  result.low_latency_max = -1;
+  result.slice_bytes = -1;
+  result.single_copy = true;
+  result.share_memory = true;
+  return result;
+}
+
 Result<std::vector<Field>> fields(const Selection& selection, const Config& config) {
   std::vector<Field> all;
   const Result<std::vector<Collective>> collectives = chosen(selection.collectives);
@@ -74,7 +88,7 @@ Result<std::vector<Field>> fields(const Selection& selection, const Config& conf
       field.collective = collective;
       field.block_bytes = blocks(collective, ranks, selection.largest);
       if (field.block_bytes.empty()) continue;
-      add_contestants(field, {ranks, ranks > cores, cores}, config);
+      add_contestants(field, {ranks, ranks > cores, cores}, neutral(config));
       all.push_back(std::move(field));
     }
   }

@@ -19,6 +19,11 @@ struct Selection {
   size_t largest = size_t{32} << 20;     // bytes of a message
 };
 
+inline constexpr size_t kAlwaysTimed = 4096;  // bytes of a block: small enough for any --seconds
+
+// Without what forces or advises a choice: contestants run as what they are.
+Config neutral(const Config& config);
+
 // Bytes of the blocks that a candidate is timed with.
 struct Span {
   size_t least = 0, most = std::numeric_limits<size_t>::max();

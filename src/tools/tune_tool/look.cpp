@@ -1,10 +1,10 @@
 #include "tools/tune_tool/look.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <limits>
 #include <utility>
-
-#include "tools/tune_tool/tournament.h"
 
 namespace tessera::tune {
 namespace {
@@ -37,7 +37,7 @@ class Look {
     const Result<size_t> sizes = sizes_in_time();
     if (!sizes.ok()) return sizes.status();
     for (size_t size = sizes.value(); size-- > 0;) {
-      double batches = 0;
+      double batches = 1;
       for (size_t i = 0; i <= size; ++i) batches += kWarmUp * static_cast<double>(taking_part(i));
       const double batch_us = std::clamp(left_us() / batches, kLeastBatch, kMostBatch);
       if (Status s = look_at(size, batch_us, result[size]); !s.ok()) return s;
@@ -158,7 +158,9 @@ class Look {
       const double time = runners[i].times[0];
       if (time <= kHopeless * best) continue;
       runners[i].times.clear();
-      if (Status s = run(runners[i], size, std::max(calls[i], 1)); !s.ok()) return s;
+      const Result<int> again = warm_up(runners[i], size, batch_us);
+      if (!again.ok()) return again.status();
+      if (Status s = run(runners[i], size, again.value()); !s.ok()) return s;
       runners[i].times[0] = std::min(runners[i].times[0], time);
     }
     return {};
@@ -172,21 +174,30 @@ class Look {
     return t.status();
   }
 
-  // Who need not take part in smaller sizes.
+  // Who need not take part in smaller sizes: who is hopeless for all kinds of buffers.
   void judge_form(size_t size, const std::vector<Runner>& runners) {
-    double best = std::numeric_limits<double>::max(), best_staged = best;
+    constexpr double kNever = std::numeric_limits<double>::max();
+    double best_staged = kNever;
+    std::array<double, std::size(kAccesses)> best;
+    best.fill(kNever);
     std::vector<double> times(form_.size());
     for (const Runner& runner : runners) {
       if (runner.who == field_.automatic() || !takes_part(runner.who, size)) continue;
+      const Contestant& contestant = field_.contestants[runner.who];
       times[runner.who] = runner.times[0];
-      best = std::min(best, runner.times[0]);
-      if (field_.contestants[runner.who].candidate.protocol == Protocol::kStaged)
+      for (size_t i = 0; i < best.size(); ++i)
+        if (reaches(contestant.candidate, kAccesses[i]))
+          best[i] = std::min(best[i], runner.times[0]);
+      if (contestant.candidate.protocol == Protocol::kStaged && !contestant.rule)
         best_staged = std::min(best_staged, runner.times[0]);
     }
     for (size_t who = 0; who < form_.size(); ++who) {
       if (times[who] <= 0) continue;
-      const std::optional<size_t> rule = field_.contestants[who].rule;
-      const double limit = rule ? kWorse * times[*rule] : kHopeless * best;
+      const Contestant& contestant = field_.contestants[who];
+      double limit = contestant.rule ? kWorse * times[*contestant.rule] : 0;
+      for (size_t i = 0; !contestant.rule && i < best.size(); ++i)
+        if (reaches(contestant.candidate, kAccesses[i]))
+          limit = std::max(limit, kHopeless * best[i]);
       form_[who].promising = times[who] <= kPromising * best_staged;
       const int weight = times[who] > kLongCall ? 2 : 1;
       form_[who].hopeless = times[who] > limit ? form_[who].hopeless + weight : 0;

@@ -2,8 +2,10 @@
 // from then on; or checks how well their choices do.
 //
 // Exit codes: 0 done; 1 something failed; 2 wrong arguments; 3 a check fell short.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -52,20 +54,27 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);  // without it: many ranks fail with a text that names the limit
 }
 
+// Who closed them would have sockets take their places, and log lines be taken for answers.
+void open_standard_streams() {
+  while (true) {
+    const int fd = open("/dev/null", O_RDWR);
+    if (fd > STDERR_FILENO || fd < 0) {
+      if (fd >= 0) close(fd);
+      return;
+    }
+  }
+}
+
 int fail(const Status& status) {
   command_line::print(stderr, "tessera-tune: {}\n", status.message());
   return status.code() == Code::kInvalidArgument ? 2 : 1;
 }
 
-// Where the profile goes. Known to be writable before a minute is spent; missing folders are made.
+// Where the profile goes; known to be writable before a minute is spent.
 Result<std::string> target(const Options& options, const Config& config) {
   const std::string path = options.out.empty() ? profile_path(config.cache_home) : options.out;
   if (path.empty()) return Status(Code::kInvalidUsage, "no home folder; use --out FILE");
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (error) return Status::error(Code::kSystem, "profile {}: {}", path, error.message());
-  if (Status s = tools::check_writable(path); !s.ok()) return s;
+  if (Status s = can_save_profile(path); !s.ok()) return s;
   return path;
 }
 
@@ -88,6 +97,7 @@ Profile profile_of(const std::vector<Cell>& cells, const std::vector<Field>& fie
     const Field& field = fields[cell.field];
     const std::vector<double> times = settled(cell.runners, field);
     for (size_t i = 0; i < times.size(); ++i) {
+      if (times[i] <= 0) continue;
       const Candidate& candidate = field.contestants[cell.runners[i].who].candidate;
       profile.samples.push_back({field.collective, candidate.protocol,
                                  std::string(candidate.algorithm->name), field.ranks,
@@ -97,25 +107,46 @@ Profile profile_of(const std::vector<Cell>& cells, const std::vector<Field>& fie
   return profile;
 }
 
+// Adds what an existing profile of this machine has of collectives and rank counts that were not
+// measured now. Returns how many times.
+size_t keep_others(Profile& profile, const std::vector<Field>& fields, const std::string& path) {
+  const Result<Profile> old = load_profile(path);
+  if (!old.ok() || old.value().machine != profile.machine) return 0;  // is replaced
+  const size_t before = profile.samples.size();
+  for (const Sample& sample : old.value().samples) {
+    const bool anew = std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
+      return field.collective == sample.collective && field.ranks == sample.ranks;
+    });
+    if (!anew) profile.samples.push_back(sample);
+  }
+  return profile.samples.size() - before;
+}
+
 // Measures until then and saves the profile.
 Status make_profile(const std::vector<Field>& fields, const Config& config, Clock::time_point end,
                     const std::string& path) {
   const auto start = Clock::now();
   const Result<std::vector<Cell>> cells = timed(fields, config, end, "measuring");
   if (!cells.ok()) return cells.status();
-  const Profile profile = profile_of(cells.value(), fields);
-  if (profile.samples.empty())
+  Profile profile = profile_of(cells.value(), fields);
+  const size_t measured = profile.samples.size();
+  if (measured == 0)
     return Status::error(Code::kSystem, "no time was measured; {} stays as it was", path);
+  const size_t kept = keep_others(profile, fields, path);
   if (Status s = save_profile(profile, path); !s.ok()) return s;
   const std::chrono::duration<double> took = Clock::now() - start;
   command_line::print("# {}\n# {} times measured in {:.0f} s, saved as {}\n", profile.about,
-                      profile.samples.size(), took.count(), path);
+                      measured, took.count(), path);
+  if (kept > 0)
+    command_line::print("# {} times of other collectives and rank counts in that file were kept\n",
+                        kept);
   const auto left_out = std::count_if(cells->begin(), cells->end(),
                                       [](const Cell& cell) { return cell.runners.empty(); });
   if (left_out > 0) {
     command_line::print(
-        "# {} of {} sizes were left out for want of time, the largest; beyond four times what was "
-        "measured of a collective, rules decide\n",
+        "# {} of {} sizes were left out for want of time, the largest or of most ranks; beyond "
+        "four "
+        "times what was measured of a collective, rules decide\n",
         left_out, cells->size());
   }
   return {};
@@ -149,17 +180,15 @@ Result<int> run(const Options& options, Config config) {
   const bool measures = !options.check || !options.out.empty();
   double seconds = options.seconds;
   if (seconds <= 0) seconds = (measures ? kTuning : 0) + (options.check ? kChecking : 0);
+  warn_if_disturbed(tools::usable_cores());
   if (measures) {
     const Result<std::string> path = target(options, config);
     if (!path.ok()) return path.status();
-    warn_if_disturbed(tools::usable_cores());
     const double share = options.check ? kTuning / (kTuning + kChecking) : 1;
     if (Status s = make_profile(all.value(), config, after(start, share * seconds), path.value());
         !s.ok())
       return s;
     config.profile = path.value();
-  } else {
-    warn_if_disturbed(tools::usable_cores());
   }
   if (!options.check) return 0;
   const Result<bool> good = check(std::move(all).value(), config, after(start, seconds));
@@ -182,8 +211,12 @@ int main(int argc, char** argv) {
                  "which: all-reduce reduce-scatter all-gather all-to-all broadcast reduce gather "
                  "scatter")
       ->default_str("all");
-  app.add_option("--out", options.out, "file of the profile; folders that are missing are made")
-      ->default_str("this machine's in the user's cache folder");
+  app.add_option("--out", options.out,
+                 "file of the profile; folders that are missing are made, and what it has of other "
+                 "collectives and rank counts is kept")
+      ->default_str("this machine's in the user's cache folder")
+      ->check(
+          [](const std::string& name) { return name.empty() ? "names no file" : std::string(); });
   app.add_option("--largest", options.selection.largest, "bytes of the largest message")
       ->default_str("32MiB")
       ->transform(command_line::byte_size())
@@ -208,6 +241,7 @@ int main(int argc, char** argv) {
   if (!config.ok()) return fail(config.status());
   log::configure(config.value().debug, config.value().debug_file);
   raise_descriptor_limit();
+  open_standard_streams();
   const Result<int> code = run(options, std::move(config).value());
   return tools::finish(code.ok() ? code.value() : fail(code.status()));
 }

@@ -56,11 +56,20 @@ double sum(const std::vector<Cell*>& cells, double batch_us) {
   return total;
 }
 
+size_t passes_of(const Cell& cell) {
+  size_t passes = 0;
+  for (const Runner& runner : cell.runners) passes = std::max(passes, tune::passes_of(runner));
+  return passes;
+}
+
+bool ran_in(const Cell& cell, size_t pass) {
+  return std::any_of(cell.runners.begin(), cell.runners.end(),
+                     [&](const Runner& runner) { return runner.ran(pass); });
+}
+
 // The less, the earlier it is a cell's turn.
 double turn(const Cell& cell, double batch_us) {
-  size_t passes = 0;
-  for (const Runner& runner : cell.runners) passes = std::max(passes, passes_of(runner));
-  return cost(cell, batch_us) * static_cast<double>(passes);
+  return cost(cell, batch_us) * static_cast<double>(passes_of(cell));
 }
 
 // The entrants that fields have in common, once.
@@ -96,23 +105,25 @@ std::vector<std::vector<size_t>> Passes::all_leaders() const {
 }
 
 void Passes::narrow_after(size_t number) {
-  const bool early = number < std::size(kBars);
-  const Bar bar = early ? kBars[number] : Bar{};
   const std::vector<std::vector<size_t>> leading = all_leaders();
   for (size_t i = 0; i < cells_.size(); ++i) {
     Cell& cell = cells_[i];
-    const Field& field = field_of(cell);
-    if (cell.runners.empty() || (field.judged() && number >= kJudgingPass)) continue;
+    if (!ran_in(cell, number)) continue;
+    const size_t passes = passes_of(cell);
+    const bool early = passes <= std::size(kBars);
     // Speed goes with size: who leads at the next size was disturbed here if it looks slow.
     std::vector<size_t> neighbours;
-    for (const size_t next : {i - 1, i + 1}) {
+    for (const size_t next : {i - 1, i + 1}) {  // before the first there is none
       if (!early || next >= cells_.size() || cells_[next].field != cell.field) continue;
       neighbours.insert(neighbours.end(), leading[next].begin(), leading[next].end());
     }
-    narrow(cell.runners, field, cell.size, bar, neighbours);
-    if (field.judged() && number + 1 == kJudgingPass)
-      only_who_is_judged(cell.runners, field, cell.size);
+    narrow(cell.runners, field_of(cell), cell.size, early ? kBars[passes - 1] : Bar{}, neighbours);
   }
+}
+
+void Passes::begin_judging() {
+  for (Cell& cell : cells_)
+    if (field_of(cell).judged()) only_who_is_judged(cell.runners, field_of(cell), cell.size);
 }
 
 // The cells that there is time for, in their order, and the length of their batches. The most
@@ -130,9 +141,11 @@ std::pair<std::vector<Cell*>, double> Passes::affordable(double budget_us, bool 
   std::vector<Cell*> running;
   double total = 0;
   for (Cell* cell : by_cost) {
-    total += cost(*cell, least);
+    const double more = cost(*cell, least);
     const bool small = field_of(*cell).block_bytes[cell->size] <= kAlwaysTimed;
-    if (total <= budget_us || (sure && small)) running.push_back(cell);
+    if (total + more > budget_us && !(sure && small)) continue;
+    running.push_back(cell);
+    total += more;
   }
   std::sort(running.begin(), running.end());
   return {running, least};
@@ -168,11 +181,11 @@ Status Passes::run_cells(const std::vector<Cell*>& cells, size_t number, double 
   return {};
 }
 
-Result<bool> Passes::run(size_t number, double budget_us, bool sure) {
+Status Passes::run(size_t number, double budget_us, bool sure) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  const auto [running, batch_us] = affordable(budget_us / pace_, sure);
-  if (running.empty()) return false;
+  const auto [running, batch_us] = affordable(budget_us - overhead_us_, sure);
+  const double calls_us = sum(running, batch_us);
   for (auto first = running.begin(); first != running.end();) {
     const int ranks = field_of(**first).ranks;
     const auto last = std::find_if(
@@ -181,8 +194,8 @@ Result<bool> Passes::run(size_t number, double budget_us, bool sure) {
     first = last;
   }
   const std::chrono::duration<double, std::micro> took = Clock::now() - start;
-  pace_ = std::max(1.0, took.count() / sum(running, batch_us));
-  return true;
+  if (!running.empty()) overhead_us_ = std::max(took.count() - calls_us, 0.0);
+  return {};
 }
 
 }  // namespace tessera::tune

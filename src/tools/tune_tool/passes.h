@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "tools/tune_tool/tournament.h"
+#include "tools/tune_tool/standing.h"
+#include "tools/tune_tool/stopwatch.h"
 
 namespace tessera::tune {
 
@@ -17,11 +18,13 @@ class Passes {
          std::vector<Cell>& cells)
       : fields_(fields), config_(config), start_(start), cells_(cells) {}
 
-  // Takes out who is not good enough after a pass.
+  // Takes out who is not good enough after a pass, where it was run.
   void narrow_after(size_t number);
+  // Only who is judged stays, where somebody is.
+  void begin_judging();
   // Runs a pass in about so many microseconds; small cells also where these do not suffice, if they
-  // are to run for sure. False: there was nobody to run.
-  Result<bool> run(size_t number, double budget_us, bool sure);
+  // are to run for sure.
+  Status run(size_t number, double budget_us, bool sure);
 
  private:
   const Field& field_of(const Cell& cell) const { return fields_[cell.field]; }
@@ -33,7 +36,7 @@ class Passes {
   const Config& config_;
   const Start& start_;
   std::vector<Cell>& cells_;
-  double pace_ = 1.5;  // so many times the cost that was thought; communicators have to start, too
+  double overhead_us_ = 0;  // of the last pass beyond its calls: communicators have to start, too
 };
 
 }  // namespace tessera::tune

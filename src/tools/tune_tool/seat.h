@@ -18,6 +18,7 @@ struct Shared {
   int id_made;
 };
 
+// Ranks call the members in the same order; none calls one again after an error.
 class Seat {
  public:
   Seat(Shared* shared, int rank, int ranks) : shared_(shared), rank_(rank), ranks_(ranks) {}

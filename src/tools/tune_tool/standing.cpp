@@ -9,20 +9,25 @@
 namespace tessera::tune {
 namespace {
 
-constexpr Access kAccesses[] = {Access::kNone, Access::kSingleCopy, Access::kMapped};
 constexpr double kWhoLeft = 1.1;  // so many times as long as the best, at least
 
 // The mean of the middle half of what was measured; 0: nothing was. A median would tell one of two
-// speeds that a machine has, whichever was met more often. Of two times the lower: what disturbs
-// makes them longer.
-double middle(std::vector<double> times) {
-  std::erase(times, 0.0);
-  if (times.empty()) return 0;
-  std::sort(times.begin(), times.end());
-  if (times.size() == 2) return times[0];
-  const auto quarter = static_cast<std::ptrdiff_t>((times.size() + 1) / 4);
-  const double sum = std::accumulate(times.begin() + quarter, times.end() - quarter, 0.0);
-  return sum / static_cast<double>(std::ssize(times) - 2 * quarter);
+// speeds that a machine has, whichever was met more often.
+double middle(std::vector<double> values) {
+  std::erase(values, 0.0);
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const auto quarter =
+      static_cast<std::ptrdiff_t>(values.size() == 2 ? 0 : (values.size() + 1) / 4);
+  const double sum = std::accumulate(values.begin() + quarter, values.end() - quarter, 0.0);
+  return sum / static_cast<double>(std::ssize(values) - 2 * quarter);
+}
+
+// Of times. Of two the lower: what disturbs makes them longer.
+double usual(const std::vector<double>& times) {
+  std::vector<double> measured = times;
+  std::erase(measured, 0.0);
+  return measured.size() == 2 ? std::min(measured[0], measured[1]) : middle(std::move(measured));
 }
 
 // By pass, how much slower than usual it was; 1 where nobody can tell.
@@ -35,9 +40,9 @@ std::vector<double> slowness(const std::vector<Runner>& runners) {
   std::vector<std::vector<double>> told(passes);
   for (const Runner& runner : runners) {
     if (passes_of(runner) < most || most == 0) continue;
-    const double usual = middle(runner.times);
+    const double time = usual(runner.times);
     for (size_t pass = 0; pass < runner.times.size(); ++pass)
-      if (runner.ran(pass)) told[pass].push_back(runner.times[pass] / usual);
+      if (runner.ran(pass)) told[pass].push_back(runner.times[pass] / time);
   }
   std::vector<double> result;
   for (std::vector<double>& ratios : told)
@@ -71,10 +76,10 @@ std::vector<double> settled(const std::vector<Runner>& runners, const Field& fie
   const std::vector<double> slow = slowness(runners);
   std::vector<double> result;
   for (const Runner& runner : runners) {
-    std::vector<double> usual;
+    std::vector<double> times;
     for (size_t pass = 0; pass < runner.times.size(); ++pass)
-      usual.push_back(runner.times[pass] / slow[pass]);
-    result.push_back(middle(std::move(usual)));
+      times.push_back(runner.times[pass] / slow[pass]);
+    result.push_back(usual(times));
   }
   for (const Access access : kAccesses) {
     const std::vector<size_t> order = ranking(runners, result, field, access);
@@ -115,7 +120,9 @@ void narrow(std::vector<Runner>& runners, const Field& field, size_t size, const
 }
 
 void only_who_is_judged(std::vector<Runner>& runners, const Field& field, size_t size) {
-  const size_t winner = ranking(runners, settled(runners, field), field, Access::kMapped).front();
+  const std::vector<size_t> order =
+      ranking(runners, settled(runners, field), field, Access::kMapped);
+  const size_t winner = order.empty() ? runners.size() : order.front();
   for (size_t i = 0; i < runners.size(); ++i) {
     const size_t who = runners[i].who;
     runners[i].in = i == winner || who == field.automatic() || field.is_chosen(who, size);
@@ -138,15 +145,18 @@ Verdict verdict(const std::vector<Runner>& runners, const Field& field, size_t s
   }
   if (best == nullptr) best = chosen;  // the tuner chose it
   if (chosen == nullptr || automatic == nullptr) return {};
-  std::vector<double> best_times, chosen_times, automatic_times;
+  std::vector<double> times[3], choice, automatic_ratio;
   for (size_t pass = from; pass < best->times.size(); ++pass) {
     if (!best->ran(pass) || !chosen->ran(pass) || !automatic->ran(pass)) continue;
-    best_times.push_back(best->times[pass]);
-    chosen_times.push_back(chosen->times[pass]);
-    automatic_times.push_back(automatic->times[pass]);
+    times[0].push_back(best->times[pass]);
+    times[1].push_back(chosen->times[pass]);
+    times[2].push_back(automatic->times[pass]);
+    choice.push_back(times[1].back() / times[0].back());
+    automatic_ratio.push_back(times[2].back() / times[0].back());
   }
-  if (best_times.empty()) return {};
-  return {best->who, middle(best_times), middle(chosen_times), middle(automatic_times)};
+  if (times[0].size() < kLeastPasses) return {};
+  return {best->who,        middle(times[0]), middle(times[1]),
+          middle(times[2]), middle(choice),   middle(automatic_ratio)};
 }
 
 }  // namespace tessera::tune

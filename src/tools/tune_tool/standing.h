@@ -22,6 +22,9 @@
 
 namespace tessera::tune {
 
+// Kinds of buffers within a host: who may be good for some is no match for others.
+inline constexpr Access kAccesses[] = {Access::kNone, Access::kSingleCopy, Access::kMapped};
+
 struct Runner {
   size_t who = 0;             // index of the field's contestants, or its automatic()
   bool in = true;             // still competes
@@ -31,6 +34,11 @@ struct Runner {
 
 // In how many it ran.
 size_t passes_of(const Runner& runner);
+
+struct Cell {
+  size_t field = 0, size = 0;
+  std::vector<Runner> runners;  // none: there was no time for it
+};
 
 // Of each runner, what a call takes as a rule; 0: never ran.
 std::vector<double> settled(const std::vector<Runner>& runners, const Field& field);
@@ -45,22 +53,23 @@ struct Bar {
 // Who is the fastest of those who could carry some kind of calls: of the field's contestants.
 std::vector<size_t> leaders(const std::vector<Runner>& runners, const Field& field);
 
-// Takes out who is not. `also` stay, and the chosen and the automatic one, and are in nobody's way.
+// Takes out who is not. `also` stay, and the chosen and the automatic one.
 void narrow(std::vector<Runner>& runners, const Field& field, size_t size, const Bar& bar,
             const std::vector<size_t>& also = {});
 
-// Only those stay: the fastest of the candidates that buffers which peers have mapped allow, one of
-// which has run, the chosen one, and the automatic one.
+// Only those stay: the fastest of the candidates that buffers which peers have mapped allow, the
+// chosen one, and the automatic one.
 void only_who_is_judged(std::vector<Runner>& runners, const Field& field, size_t size);
 
 // How a size was judged, by passes in which all three took part: the least of many times is less
-// than that candidate takes as a rule, so the passes that found the winner do not count.
+// than that candidate takes as a rule, so the passes that found the winner do not count. Ratios are
+// the middle of each pass's, for machines change their speed between passes.
 struct Verdict {
   size_t best = 0;                                      // index of the field's contestants
-  double best_us = 0, chosen_us = 0, automatic_us = 0;  // 0: not measured
-  double choice() const { return chosen_us / best_us; }
-  double automatic() const { return automatic_us / best_us; }
+  double best_us = 0, chosen_us = 0, automatic_us = 0;  // 0: there were fewer than kLeastPasses
+  double choice = 0, automatic = 0;  // the chosen candidate and the communicator over the best
 };
+inline constexpr size_t kLeastPasses = 3;
 Verdict verdict(const std::vector<Runner>& runners, const Field& field, size_t size, size_t from);
 
 }  // namespace tessera::tune

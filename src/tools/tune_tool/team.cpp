@@ -1,5 +1,6 @@
 #include "tools/tune_tool/team.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -9,8 +10,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -20,6 +23,9 @@ namespace tessera::tune {
 namespace {
 
 constexpr int kSilence = 120'000;  // ms: far more than a batch takes
+
+constexpr std::chrono::seconds kFarewell(5);  // then a rank is stopped, or stuck
+constexpr std::chrono::microseconds kLook(200);
 
 // Runs batches until the parent closes the line. The exit status.
 int serve(Seat seat, const Fd& line, const std::vector<Entrant>& entrants) {
@@ -36,7 +42,8 @@ int serve(Seat seat, const Fd& line, const std::vector<Entrant>& entrants) {
     }
     if (seat.rank() > 0) continue;
     const double answer = time.value();
-    if (send(line.get(), &answer, sizeof(answer), MSG_NOSIGNAL) < 0) return 1;
+    while (send(line.get(), &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
+      if (errno != EINTR) return 1;
   }
 }
 
@@ -45,6 +52,8 @@ int serve(Seat seat, const Fd& line, const std::vector<Entrant>& entrants) {
 void Team::Unmap::operator()(Shared* shared) const { munmap(shared, sizeof(Shared)); }
 
 Result<std::unique_ptr<Stopwatch>> Team::start(int ranks, const std::vector<Entrant>& entrants) {
+  if (ranks < 1 || ranks > kMostRanks)
+    return Status::error(Code::kInvalidArgument, "{} ranks: 1 to {}", ranks, kMostRanks);
   std::unique_ptr<Team> team(new Team);
   if (Status s = team->share(ranks); !s.ok()) return s;
   Result<std::vector<Fd>> ends = team->connect(ranks);
@@ -104,27 +113,45 @@ Status Team::fork_ranks(std::vector<Fd> ends, const std::vector<Entrant>& entran
 }
 
 Team::~Team() {
-  lines_.clear();
+  // Not only closed: ranks of another team may have been forked with a copy.
+  for (const Fd& line : lines_) shutdown(line.get(), SHUT_RDWR);
+  const auto start = std::chrono::steady_clock::now();
   for (const pid_t pid : pids_) {
-    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    while (pid > 0 && waitpid(pid, nullptr, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() - start > kFarewell) kill(pid, SIGKILL);
+      std::this_thread::sleep_for(kLook);
     }
   }
 }
 
 Result<double> Team::time(const Batch& batch) {
+  if (!failure_.ok()) return failure_;
+  if (Status s = ask(batch); !s.ok()) return s;
+  return answer();
+}
+
+Status Team::ask(const Batch& batch) {
   for (size_t rank = 0; rank < lines_.size(); ++rank) {
-    if (send(lines_[rank].get(), &batch, sizeof(batch), MSG_NOSIGNAL) < 0) return failed(rank);
+    ssize_t sent = 0;
+    do {
+      sent = send(lines_[rank].get(), &batch, sizeof(batch), MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0) return failed(rank);
   }
+  return {};
+}
+
+Result<double> Team::answer() {
   std::vector<pollfd> events;
   for (const Fd& line : lines_) events.push_back({line.get(), POLLIN, 0});
   int ready = 0;
-  while ((ready = poll(events.data(), events.size(), kSilence)) < 0) {
-    if (errno != EINTR) return Status::error(Code::kSystem, "poll: {}", std::strerror(errno));
-  }
+  do {
+    ready = poll(events.data(), events.size(), kSilence);
+  } while (ready < 0 && errno == EINTR);
+  if (ready < 0) return fail(Status::error(Code::kSystem, "poll: {}", std::strerror(errno)));
   if (ready == 0) {
-    kill_ranks();
-    return Status::error(Code::kTimeout, "{} ranks gave no time for {} s; is one stopped?",
-                         lines_.size(), kSilence / 1000);
+    return fail(Status::error(Code::kTimeout, "{} ranks gave no time for {} s; is one stopped?",
+                              lines_.size(), kSilence / 1000));
   }
   for (size_t rank = 0; rank < events.size(); ++rank) {
     if ((events[rank].revents & (POLLHUP | POLLERR)) != 0) return failed(rank);
@@ -134,14 +161,24 @@ Result<double> Team::time(const Batch& batch) {
   return got == static_cast<ssize_t>(sizeof(answer)) ? Result<double>(answer) : failed(0);
 }
 
-void Team::kill_ranks() {
-  for (const pid_t pid : pids_) kill(pid, SIGKILL);
+// The rank's line is closed: it has ended, or is about to.
+Status Team::failed(size_t rank) {
+  int state = 0;
+  pid_t ended = 0;
+  while ((ended = waitpid(pids_[rank], &state, 0)) < 0 && errno == EINTR) {
+  }
+  pids_[rank] = 0;
+  const bool killed = ended > 0 && WIFSIGNALED(state);
+  return fail(Status::error(Code::kRemote, "rank {} of {} failed{}", rank, lines_.size(),
+                            killed ? fmt::format(": {}", strsignal(WTERMSIG(state))) : ""));
 }
 
-// The others would wait for it.
-Status Team::failed(size_t rank) {
-  kill_ranks();
-  return Status::error(Code::kRemote, "rank {} of {} failed", rank, lines_.size());
+// The others would wait for who failed.
+Status Team::fail(Status why) {
+  for (const pid_t pid : pids_)
+    if (pid > 0) kill(pid, SIGKILL);
+  failure_ = why;
+  return why;
 }
 
 }  // namespace tessera::tune

@@ -21,12 +21,13 @@ class Team : public Stopwatch {
   static constexpr int kMostRanks = Shared::kMostRanks;
 
   static Result<std::unique_ptr<Stopwatch>> start(int ranks, const std::vector<Entrant>& entrants);
-  // Waits for the ranks to end.
+  // Ends the ranks.
   ~Team() override;
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  // Errors: a rank failed, having logged why; no batch can be timed after that.
+  // Errors: a rank failed, having logged why, or was killed; or none answers. No batch can be timed
+  // after that, and each gets the same error.
   Result<double> time(const Batch& batch) override;
 
  private:
@@ -38,12 +39,15 @@ class Team : public Stopwatch {
   Status share(int ranks);
   Result<std::vector<Fd>> connect(int ranks);
   Status fork_ranks(std::vector<Fd> ends, const std::vector<Entrant>& entrants);
-  void kill_ranks();
+  Status ask(const Batch& batch);
+  Result<double> answer();
+  Status fail(Status why);
   Status failed(size_t rank);
 
   std::unique_ptr<Shared, Unmap> shared_;
-  std::vector<Fd> lines_;  // by rank
-  std::vector<pid_t> pids_;
+  std::vector<Fd> lines_;    // by rank
+  std::vector<pid_t> pids_;  // by rank; 0: has been waited for
+  Status failure_;
 };
 
 }  // namespace tessera::tune

@@ -16,8 +16,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kLookingShare = 0.48;  // of the time, for the first pass
 constexpr size_t kPasses = 12, kJudgedPasses = kJudgingPass + 16;
-// Passes that small cells get even if the time is over: who is judged needs some.
-constexpr size_t kSure = 2, kJudgedSure = kJudgingPass + 3;
+// Passes that small cells get even if the time is over, where somebody is judged.
+constexpr size_t kJudgedSure = kJudgingPass + kLeastPasses;
+constexpr double kTooLate = 2;  // times of its share, and the first pass leaves out what is left
 
 // Fields with more ranks take longer, about as the bytes that move; all take a while to start.
 double weight(const Field& field) {
@@ -36,9 +37,16 @@ Result<std::vector<Cell>> first_pass(const std::vector<Field>& fields, const Con
   std::vector<Cell> cells;
   double left = 0;
   for (const Field& field : fields) left += weight(field);
+  const Clock::time_point began = Clock::now();
+  const auto too_late = [&] { return Clock::now() - began > kTooLate * (end - began); };
   for (size_t i = 0; i < fields.size(); ++i) {
     show(kLookingShare * static_cast<double>(i) / static_cast<double>(fields.size()),
          fmt::format("{}, {} ranks", to_string(fields[i].collective), fields[i].ranks));
+    if (i > 0 && too_late()) {
+      for (size_t size = 0; size < fields[i].block_bytes.size(); ++size)
+        cells.push_back({i, size, {}});
+      continue;
+    }
     const Clock::time_point now = Clock::now();
     const double share = weight(fields[i]) / left;
     left -= weight(fields[i]);
@@ -66,18 +74,17 @@ Result<std::vector<Cell>> tournament(const std::vector<Field>& fields, const Con
   if (!cells.ok()) return cells;
   const bool judged = fields[0].judged();
   const size_t passes = judged ? kJudgedPasses : kPasses;
-  const size_t sure = judged ? kJudgedSure : kSure;
+  const size_t sure = judged ? kJudgedSure : 0;
   Passes rest(fields, config, start, cells.value());
   for (size_t number = 1; number < passes; ++number) {
-    rest.narrow_after(number - 1);
+    if (number < kJudgingPass || !judged) rest.narrow_after(number - 1);
+    if (number == kJudgingPass && judged) rest.begin_judging();
     show(kLookingShare +
              (1 - kLookingShare) * static_cast<double>(number) / static_cast<double>(passes),
          fmt::format("the best, pass {} of {}", number, passes - 1));
     const std::chrono::duration<double, std::micro> left = end - Clock::now();
     const double budget = std::max(left.count(), 0.0) / static_cast<double>(passes - number);
-    const Result<bool> ran = rest.run(number, budget, number < sure);
-    if (!ran.ok()) return ran.status();
-    if (!ran.value()) break;
+    if (Status s = rest.run(number, budget, number < sure); !s.ok()) return s;
   }
   return cells;
 }

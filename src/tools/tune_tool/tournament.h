@@ -6,8 +6,8 @@
 // time; from pass to pass fewer stay. Where somebody is judged, only the winner, the chosen one and
 // the automatic one run after the passes that find the winner.
 //
-// Cost: a field has some 10 to 25 contestants for each of about 12 sizes in the first pass, 2 to 4
-// in the others.
+// Cost: a field has some 10 to 25 contestants for each of about 12 sizes in the first pass, up to 10
+// in the second, 2 to 4 in the last ones.
 // Thread safety: one thread.
 #pragma once
 
@@ -21,20 +21,15 @@
 
 namespace tessera::tune {
 
-struct Cell {
-  size_t field = 0, size = 0;
-  std::vector<Runner> runners;  // none: there was no time for it
-};
-
-inline constexpr size_t kAlwaysTimed = 4096;  // bytes of a block
-inline constexpr size_t kJudgingPass = 4;     // the first that counts for a verdict
+inline constexpr size_t kJudgingPass = 4;  // the first that counts for a verdict
 
 // Called now and then with how far it is, 0 to 1, and what comes next.
 using Show = std::function<void(double share, const std::string& what)>;
 
 // All cells, by field and ascending size. It ends about then: batches are as long as that allows,
 // and the largest blocks are left out for which it does not suffice; those up to kAlwaysTimed bytes
-// never, so that it may take a little longer. `config`: of communicators, the profile of the
+// only where it is grossly too late, so that it may take some seconds longer, or as long as the first
+// field takes. `config`: of communicators, the profile of the
 // automatic ones included.
 Result<std::vector<Cell>> tournament(const std::vector<Field>& fields, const Config& config,
                                      std::chrono::steady_clock::time_point end, const Start& start,
