@@ -18,7 +18,9 @@ constexpr double kLookingShare = 0.48;  // of the time, for the first pass
 constexpr size_t kPasses = 12, kJudgedPasses = kJudgingPass + 16;
 // Passes that small cells get even if the time is over, where somebody is judged.
 constexpr size_t kJudgedSure = kJudgingPass + kLeastPasses;
-constexpr double kTooLate = 2;  // times of its share, and the first pass leaves out what is left
+// Beyond so many times its share, and as many seconds, the first pass leaves out what is left.
+constexpr double kTooLate = 2;
+constexpr std::chrono::seconds kLittleTooLate(30);
 
 // Fields with more ranks take longer, about as the bytes that move; all take a while to start.
 double weight(const Field& field) {
@@ -38,7 +40,10 @@ Result<std::vector<Cell>> first_pass(const std::vector<Field>& fields, const Con
   double left = 0;
   for (const Field& field : fields) left += weight(field);
   const Clock::time_point began = Clock::now();
-  const auto too_late = [&] { return Clock::now() - began > kTooLate * (end - began); };
+  const auto too_late = [&] {
+    const Clock::duration took = Clock::now() - began;
+    return took > kTooLate * (end - began) && took > kLittleTooLate;
+  };
   for (size_t i = 0; i < fields.size(); ++i) {
     show(kLookingShare * static_cast<double>(i) / static_cast<double>(fields.size()),
          fmt::format("{}, {} ranks", to_string(fields[i].collective), fields[i].ranks));
