@@ -9,6 +9,16 @@
 namespace tessera::tune {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+// Microseconds that a batch of several calls takes at most, about: on a busy machine a call may take
+// a thousand times as long as when their number was found.
+constexpr double kTooLong = 20'000;
+
+double microseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
 Status repeat(const Work& work, int times) {
   for (int i = 0; i < times; ++i) {
     if (Status s = execute({&work, 1}); !s.ok()) return s;
@@ -52,19 +62,23 @@ Status Bench::prepare(Call& call, const Batch& batch) {
 }
 
 Result<double> Bench::run(const Batch& batch) {
-  using Clock = std::chrono::steady_clock;
   if (batch.pass != pass_) cores_.take(seat_.rank(), seat_.ranks(), batch.pass);
   pass_ = batch.pass;
   const Result<Communicator*> comm = communicator(batch.entrant);
   if (!comm.ok()) return comm.status();
   Work work{comm.value(), {}};
   if (Status s = prepare(work.call, batch); !s.ok()) return s;
-  if (Status s = repeat(work, batch.untimed); !s.ok()) return s;
+  int calls = batch.calls;
+  if (batch.untimed > 0) {
+    const Clock::time_point start = Clock::now();
+    if (Status s = repeat(work, batch.untimed); !s.ok()) return s;
+    const double each = seat_.mean(microseconds_since(start) / batch.untimed);
+    calls = std::clamp(static_cast<int>(kTooLong / each), 1, calls);
+  }
   seat_.meet();
   const Clock::time_point start = Clock::now();
-  if (Status s = repeat(work, batch.calls); !s.ok()) return s;
-  const std::chrono::duration<double, std::micro> took = Clock::now() - start;
-  return seat_.mean(took.count() / batch.calls);
+  if (Status s = repeat(work, calls); !s.ok()) return s;
+  return seat_.mean(microseconds_since(start) / calls);
 }
 
 }  // namespace tessera::tune

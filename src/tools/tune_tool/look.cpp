@@ -12,7 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kLeastBatch = 700, kMostBatch = 1500;  // us; later passes tell the best apart
-constexpr int kFewCalls = 30;    // a batch of these begins with one that is not timed: caches
+constexpr int kFewCalls = 30;    // one of so many, and one more, are not timed: caches
 constexpr int kLooks = 3;        // before a batch: how many calls it takes
 constexpr double kHopeless = 3;  // so many times slower than the best twice in a row, or once
                                  // in a long call: left out
@@ -115,7 +115,8 @@ class Look {
 
   // How many calls make a batch, after some looks, which warm up too. The shortest look counts: by a
   // disturbed one a batch would be too short for ever. Of calls longer than a batch the second or
-  // the fourth is timed, for the first ones map memory, and none is left to time: 0.
+  // the fourth is timed, for the first ones map memory, and none is left to time: 0. So it is once
+  // the time is over.
   Result<int> warm_up(Runner& runner, size_t size, double batch_us) {
     Result<double> first = time(runner.who, size, 1, 1);
     if (first.ok() && first.value() > batch_us && first.value() <= kLongCall) {
@@ -124,14 +125,14 @@ class Look {
       first = std::min(first.value(), again.value());
     }
     if (!first.ok()) return first.status();
-    if (first.value() > batch_us) {
+    if (first.value() > batch_us || left_us() <= 0) {
       runner.times.push_back(first.value());
       return 0;
     }
     double shortest = first.value();
     for (int look = 0; look < kLooks; ++look) {
-      const Result<double> next =
-          time(runner.who, size, calls_for(shortest, batch_us / kLooks / 2));
+      const int calls = calls_for(shortest, batch_us / kLooks / 2);
+      const Result<double> next = time(runner.who, size, calls, 1 + calls / kFewCalls);
       if (!next.ok()) return next.status();
       shortest = std::min(shortest, next.value());
     }
@@ -169,7 +170,7 @@ class Look {
   // Times a batch, if there are calls.
   Status run(Runner& runner, size_t size, int calls) {
     if (calls == 0) return {};
-    const Result<double> t = time(runner.who, size, calls, calls > 1 && calls < kFewCalls ? 1 : 0);
+    const Result<double> t = time(runner.who, size, calls, calls > 1 ? 1 + calls / kFewCalls : 0);
     if (t.ok()) runner.times.push_back(t.value());
     return t.status();
   }

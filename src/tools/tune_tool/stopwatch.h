@@ -26,7 +26,7 @@ struct Batch {
   uint32_t entrant = 0;
   uint64_t block_bytes = 0;
   int32_t untimed = 0;  // calls before those that count
-  int32_t calls = 1;    // 1 or more
+  int32_t calls = 1;    // 1 or more; fewer are timed if the untimed ones take very long
   int32_t pass = 0;     // decides the cores that the ranks sit on (cores.h)
 };
 
