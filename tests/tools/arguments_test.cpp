@@ -160,7 +160,8 @@ TEST_F(Arguments, HelpShowsLimitsAndDefaultsInWords) {
     EXPECT_THAT(help.text, ContainsRegex("[0-9] to [0-9]")) << program;
     EXPECT_THAT(help.text, Not(ContainsRegex("INT|FLOAT|REQUIRED| in \\["))) << program;
   }
-  EXPECT_THAT(printed("tessera-tune --help"), HasSubstr("(1 to 3600; default: a minute, two for a check)"));
+  EXPECT_THAT(printed("tessera-tune --help"),
+              HasSubstr("(1 to 3600; default: a minute, two for a check)"));
   EXPECT_THAT(printed("tessera-explain --help"), HasSubstr("powers of 1024"));
 }
 
