@@ -26,7 +26,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +34,7 @@
 #include "base/deadline.h"
 #include "base/status.h"
 #include "comm/fd_mailbox.h"
+#include "transports/tcp/connect.h"
 #include "transports/tcp/listener.h"
 
 namespace tessera {
@@ -71,8 +71,9 @@ struct Membership {
   std::unique_ptr<FdMailbox> mailbox;  // this rank's, already bound
   // Of this rank, for ranks of other hosts; an error matters only where there are any.
   Result<tcp::Listener> listener = Status(Code::kSystem, "this rank did not listen");
-  // Called now and then while this rank waits for connections; may be empty.
-  std::function<void()> meanwhile;
+  // Called now and then while this rank waits for other hosts, with the members whose connection is
+  // missing, if that is known; its error ends the wait. May be empty.
+  tcp::Meanwhile meanwhile;
 };
 
 // `idle`: how long the root waits for the first rank; zero: 20 times the deadline.

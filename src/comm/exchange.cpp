@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "base/hash.h"
@@ -40,6 +42,10 @@ const char* to_text(SetupCall call) {
 SetupOccasion occasion_of(std::span<const int> members, SetupCall call) {
   return {call, static_cast<uint32_t>(members.size()),
           Hash().bytes(members.data(), members.size_bytes()).value()};
+}
+
+std::string left_text(int rank) {
+  return fmt::format("rank {} has destroyed its communicator", rank);
 }
 
 bool goes_before(const SetupOccasion& one, const SetupOccasion& other) {
@@ -165,6 +171,19 @@ std::vector<int> SetupExchange::dead_to_come() const {
   return dead;
 }
 
+std::vector<int> SetupExchange::gone_among(std::span<const int> members) const {
+  std::vector<int> gone = core_.health->dead_among(members);
+  if (!gone.empty()) return gone;
+  std::copy_if(members.begin(), members.end(), std::back_inserter(gone),
+               [&](int member) { return core_.view.rank(member).left.raised(); });
+  return gone;
+}
+
+Status SetupExchange::without(std::span<const int> ranks, SetupCall call) {
+  if (core_.health->peer_dead(ranks.front())) return dead(ranks, call);
+  return gone(left_text(ranks.front()), call);
+}
+
 Status SetupExchange::dead(std::span<const int> ranks, SetupCall call) {
   const std::string* lost = core_.health->connection_lost(ranks.front());
   const Status status = gone(lost != nullptr ? *lost : ended_text(ranks), call);
@@ -211,7 +230,7 @@ Status SetupExchange::await(const Counter& counter, uint64_t target, int peer, S
       next_look = Deadline::after(kBetweenLooks);
       if (const std::vector<int> ranks = dead_to_come(); !ranks.empty()) return dead(ranks, call);
       if (ended) return dead({&peer, 1}, call);
-      if (left) return gone(fmt::format("rank {} has destroyed its communicator", peer), call);
+      if (left) return gone(left_text(peer), call);
     }
     if (deadline.passed()) {
       return core_.health->explain(Status::error(

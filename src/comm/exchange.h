@@ -49,6 +49,12 @@ class SetupExchange {
     return all;
   }
 
+  // For who waits for `members` in another way during a call: those who will not come, as their
+  // process has ended, their connection is lost or they have destroyed this communicator.
+  std::vector<int> gone_among(std::span<const int> members) const;
+  // What the call ends with that waits for them: kRemote, naming them and how they went.
+  Status without(std::span<const int> gone, SetupCall call);
+
  private:
   Status gather(std::span<const int> members, const void* mine, void* all, size_t bytes,
                 SetupCall call, Deadline deadline);

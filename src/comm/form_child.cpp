@@ -59,6 +59,44 @@ Status in_terms_of_parent(const Status& status, const std::vector<int>& members)
                                            status.message(), fmt::join(members, ", ")));
 }
 
+// What the parent knows of members whose connection is missing in the child. A member that has
+// connected may leave the parent at once, before this rank has read its last bytes: so who is gone
+// is given another kGrace.
+class Absentees {
+ public:
+  Absentees(Core& parent, SetupExchange& exchange, const std::vector<int>& members, SetupCall call)
+      : parent_(parent), exchange_(exchange), members_(members), call_(call) {}
+
+  // `missing`: their ranks in the child. An error if the parent is aborted or one will not come.
+  Status look(std::span<const int> missing) {
+    const auto inside = parent_.enter();
+    // A rail that dies now may have taken along what a member still waits for in the parent.
+    parent_.progress();
+    if (parent_.health->aborted()) return found_ = parent_.health->status();
+    if (!next_look_.passed()) return {};
+    next_look_ = Deadline::after(kGrace);
+    std::vector<int> ranks;
+    for (const int rank : missing) ranks.push_back(members_[static_cast<size_t>(rank)]);
+    std::vector<int> gone = exchange_.gone_among(ranks);
+    std::swap(gone, gone_);
+    std::erase_if(gone, [&](int rank) { return std::ranges::find(gone_, rank) == gone_.end(); });
+    return gone.empty() ? Status() : found_ = exchange_.without(gone, call_);
+  }
+  // Its error, in the parent's words.
+  const Status& found() const { return found_; }
+
+ private:
+  static constexpr std::chrono::milliseconds kGrace{500};
+
+  Core& parent_;
+  SetupExchange& exchange_;
+  const std::vector<int>& members_;
+  const SetupCall call_;
+  Deadline next_look_ = Deadline::after(kGrace);
+  std::vector<int> gone_;  // at the last look
+  Status found_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Core>> form_child(Core& parent, SetupExchange& exchange,
@@ -94,13 +132,13 @@ Result<std::unique_ptr<Core>> form_child(Core& parent, SetupExchange& exchange,
     membership.members.back().rank = static_cast<int32_t>(i);
     if (members[i] == parent.rank) rank = static_cast<int>(i);
   }
-  // A rail that dies now may have taken along what a member still waits for in the parent.
-  membership.meanwhile = [&parent] {
-    const auto inside = parent.enter();
-    parent.progress();
+  Absentees absentees(parent, exchange, members, call);
+  membership.meanwhile = [&absentees](std::span<const int> missing) {
+    return absentees.look(missing);
   };
   Result<std::unique_ptr<Core>> child =
       form(std::move(membership), rank, options, parent.tuning, deadline);
+  if (!absentees.found().ok()) return absentees.found();
   if (!child.ok()) return in_terms_of_parent(child.status(), members);
   return child;
 }

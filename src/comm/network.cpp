@@ -19,7 +19,7 @@ namespace {
 
 // Through a net plugin, with TCP to arrange it.
 Status connect_by_plugin(Core& core, Membership membership, std::span<const tcp::RemotePeer> peers,
-                         Deadline deadline, const std::function<Status()>& meanwhile) {
+                         Deadline deadline, const tcp::Meanwhile& meanwhile) {
   Result<std::unique_ptr<net_plugin::Network>> network =
       net_plugin::Network::open(core.tuning.net, core.rank, core.id);
   if (!network.ok()) return network.status();
@@ -34,14 +34,16 @@ Status connect_by_plugin(Core& core, Membership membership, std::span<const tcp:
       tcp::connect(std::move(membership.listener).value(), core.rank, peers, membership.secret,
                    core.config, engine.value()->control(), deadline, meanwhile);
   if (!tcp.ok()) return tcp.status();
-  if (Status s = engine.value()->connect(std::move(tcp).value(), deadline, meanwhile); !s.ok())
+  const auto while_connected = [&] { return meanwhile({}); };
+  if (Status s = engine.value()->connect(std::move(tcp).value(), deadline, while_connected);
+      !s.ok())
     return s;
   core.ports->set_engine(std::move(engine).value());
   return {};
 }
 
 Status connect_hosts(Core& core, Membership membership, Deadline deadline,
-                     const std::function<Status()>& meanwhile) {
+                     const tcp::Meanwhile& meanwhile) {
   if (!membership.listener.ok()) return membership.listener.status();
   std::vector<tcp::RemotePeer> peers;
   std::vector<ib::PeerName> names;
@@ -62,7 +64,8 @@ Status connect_hosts(Core& core, Membership membership, Deadline deadline,
       tcp::connect(std::move(membership.listener).value(), core.rank, peers, membership.secret,
                    core.config, engine->control(), deadline, meanwhile);
   if (!tcp.ok()) return tcp.status();
-  if (Status s = engine->connect(std::move(tcp).value(), names, deadline, meanwhile); !s.ok())
+  const auto while_connected = [&] { return meanwhile({}); };
+  if (Status s = engine->connect(std::move(tcp).value(), names, deadline, while_connected); !s.ok())
     return s;
   if (!engine->in_use())
     core.network.bandwidth = network_bandwidth(core.members);
@@ -128,9 +131,10 @@ void open_emulated_ports(Core& core) {
 }
 
 Status open_ports(Core& core, Membership membership, HandOver& hand_over, Deadline deadline) {
-  const auto meanwhile = [&hand_over, others = membership.meanwhile] {
-    if (others) others();
-    return hand_over.look();
+  const auto meanwhile = [&hand_over, others = membership.meanwhile](std::span<const int> missing) {
+    if (!others) return hand_over.look();
+    const Status status = others(missing);
+    return status.ok() ? hand_over.look() : status;
   };
   if (Status s = connect_hosts(core, std::move(membership), deadline, meanwhile); !s.ok()) return s;
   enter_ways(core);

@@ -9,6 +9,7 @@
 
 #include "comm/bootstrap/identity.h"
 #include "comm/hand_over.h"
+#include "comm/host_communicator.h"
 #include "comm/processes.h"
 #include "comm/ranks.h"
 #include "transports/shm/segment.h"
@@ -118,6 +119,42 @@ TEST(Forming, ARankThatIsKilledWhileHostsConnectIsNamedToItsNeighboursBeforeTheD
                  only_join, {0, 0, 0, 0, 1}, {Code::kTimeout, number});
   }
 }
+
+// How a rank leaves that agreed to a split, but connects with nobody.
+class LeavesASplit : public testing::TestWithParam<bool> {};
+
+TEST_P(LeavesASplit, AndTheOtherHostsLearnOfItThroughTheOldCommunicator) {
+  const bool killed = GetParam();
+  constexpr int kHost[] = {0, 1, 2, 2};
+  const auto leave = [&](Communicator& comm) -> std::string {
+    auto& own = static_cast<HostCommunicator&>(comm);
+    struct Nothing {
+      char bytes[64];
+    };
+    const Deadline until = Deadline::after(Seconds(20));
+    for (const SetupCall call : {SetupCall::kSplit, SetupCall::kForm}) {
+      const Status said =
+          own.exchange().all_gather(own.everyone(), Nothing{}, call, until).status();
+      if (!said.ok()) return said.message();
+    }
+    if (killed) raise(SIGKILL);
+    return {};
+  };
+  const auto body = [&](Communicator& comm) -> std::string {
+    if (comm.rank() == 0) return leave(comm);
+    const Status status = comm.split(0, 0, comm.options()).status();
+    if (status.code() != Code::kRemote) return "wrong code: " + status.message();
+    return says(status.message(), "rank 0") ? "" : "wrong text: " + status.message();
+  };
+  const std::vector<Ending> endings =
+      run_processes(4, quick_options(60'000), body, [&](int rank, CommOptions& own) {
+        own.config.host_id = "host " + std::to_string(kHost[rank]);
+      });
+  EXPECT_EQ(endings[0].killed, killed);
+  for (int rank = 1; rank < 4; ++rank) EXPECT_EQ(endings[rank].text, "") << "rank " << rank;
+}
+
+INSTANTIATE_TEST_SUITE_P(DestroysOrIsKilled, LeavesASplit, testing::Bool());
 
 // Its process lives on, and what it was to send never comes.
 TEST(Forming, ANeighbourThatHasFailedIsHeardWhileItsDescriptorIsAwaited) {

@@ -32,7 +32,7 @@ class Connector {
         reception_(self_, std::move(listener), callers(rank, peers)) {}
 
   // Ok when all peers are connected.
-  Status run(const std::function<Status()>& meanwhile);
+  Status run(const Meanwhile& meanwhile);
   std::vector<Connection> take_connections();
   // Null if no peer is reached over several rails.
   std::unique_ptr<Reunion> make_reunion(std::span<const Connection> connections);
@@ -43,7 +43,9 @@ class Connector {
   void dial_more();
   Status wait_and_serve();
   Status look_at_dialers();
-  bool done() const;
+  // Those not connected yet, in the order of peers_.
+  std::vector<size_t> missing() const;
+  std::vector<int> ranks_of(std::span<const size_t> peers) const;
   Status too_late() const;
 
   const Self self_;
@@ -64,16 +66,16 @@ std::set<int> Connector::callers(int rank, std::span<const RemotePeer> peers) {
   return lower;
 }
 
-Status Connector::run(const std::function<Status()>& meanwhile) {
+Status Connector::run(const Meanwhile& meanwhile) {
   dialers_.resize(peers_.size());
   while (true) {
     dial_more();
     if (Status status = look_at_dialers(); !status.ok()) return status;
-    if (done()) return {};
+    if (missing().empty()) return {};
     if (deadline_.passed()) return too_late();
     if (Status status = wait_and_serve(); !status.ok()) return status;
     if (!meanwhile) continue;
-    if (Status status = meanwhile(); !status.ok()) return status;
+    if (Status status = meanwhile(ranks_of(missing())); !status.ok()) return status;
   }
 }
 
@@ -116,39 +118,40 @@ Status Connector::look_at_dialers() {
   return {};
 }
 
-bool Connector::done() const {
-  if (!reception_.complete() || dialed_ < peers_.size()) return false;
-  return std::all_of(dialers_.begin(), dialers_.end(), [](const auto& dialer) {
-    return dialer == nullptr || dialer->state() == PeerDialer::State::kDone;
-  });
-}
-
-// What became of the first peer that is missing, and which others are.
-Status Connector::too_late() const {
-  std::string first;
-  std::vector<int> others;
-  size_t missing = 0;
+std::vector<size_t> Connector::missing() const {
+  std::vector<size_t> missing;
   for (size_t i = 0; i < peers_.size(); ++i) {
     const bool dials = peers_[i].rank > self_.rank;
     const bool there =
         dials ? dialers_[i] != nullptr && dialers_[i]->state() == PeerDialer::State::kDone
               : !reception_.missing().contains(peers_[i].rank);
-    if (there) continue;
-    if (++missing > 1) {
-      others.push_back(peers_[i].rank);
-      continue;
-    }
-    if (dials) {
-      first = fmt::format("{} has not answered: {}", name_of(peers_[i]),
-                          dialers_[i] != nullptr ? dialers_[i]->report() : "not dialed yet");
-      continue;
-    }
+    if (!there) missing.push_back(i);
+  }
+  return missing;
+}
+
+std::vector<int> Connector::ranks_of(std::span<const size_t> peers) const {
+  std::vector<int> ranks;
+  for (const size_t peer : peers) ranks.push_back(peers_[peer].rank);
+  return ranks;
+}
+
+// What became of the first peer that is missing, and which others are.
+Status Connector::too_late() const {
+  const std::vector<size_t> missing = this->missing();
+  const RemotePeer& peer = peers_[missing.front()];
+  const auto& dialer = dialers_[missing.front()];
+  std::string first;
+  if (peer.rank > self_.rank) {
+    first = fmt::format("{} has not answered: {}", name_of(peer),
+                        dialer != nullptr ? dialer->report() : "not dialed yet");
+  } else {
     std::vector<std::string> own;
     for (const Endpoint& endpoint : reception_.door().listener().endpoints())
       own.push_back(to_text(endpoint));
-    first =
-        fmt::format("{} has not connected to any of {}", name_of(peers_[i]), fmt::join(own, ", "));
+    first = fmt::format("{} has not connected to any of {}", name_of(peer), fmt::join(own, ", "));
   }
+  const std::vector<int> others = ranks_of(std::span(missing).subspan(1));
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - begun_);
   return Status::error(
@@ -198,8 +201,7 @@ Result<std::unique_ptr<PortEngine>> connect(Listener listener, int rank,
                                             std::span<const RemotePeer> peers,
                                             const std::array<uint8_t, 16>& secret,
                                             const Config& config, Landing& landing,
-                                            Deadline deadline,
-                                            const std::function<Status()>& meanwhile) {
+                                            Deadline deadline, const Meanwhile& meanwhile) {
   Connector connector(std::move(listener), rank, peers, secret, config, deadline);
   if (Status status = connector.run(meanwhile); !status.ok()) return status;
   std::vector<Connection> connections = connector.take_connections();

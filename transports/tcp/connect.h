@@ -20,6 +20,8 @@
 
 namespace tessera::tcp {
 
+using Meanwhile = std::function<Status(std::span<const int> missing)>;
+
 struct RemotePeer {
   int rank;
   std::string host_name;
@@ -30,7 +32,8 @@ struct RemotePeer {
 // sockets_per_peer() sockets or by one per rail, if that is more. Both sides prove that they know
 // `secret`. `landing` must outlive the engine.
 //
-// `meanwhile`, if there is one, is called every few milliseconds until then; its error ends this.
+// `meanwhile`, if there is one, is called every few milliseconds until then with the ranks of the
+// peers that are not connected yet; its error ends this.
 //
 // kRemote: somebody answers at each of a peer's addresses, but not the peer; kTimeout: it has not
 // answered, or called, in time. Both name the peer and what became of each address. kSystem.
@@ -38,7 +41,6 @@ Result<std::unique_ptr<PortEngine>> connect(Listener listener, int rank,
                                             std::span<const RemotePeer> peers,
                                             const std::array<uint8_t, 16>& secret,
                                             const Config& config, Landing& landing,
-                                            Deadline deadline,
-                                            const std::function<Status()>& meanwhile = {});
+                                            Deadline deadline, const Meanwhile& meanwhile = {});
 
 }  // namespace tessera::tcp

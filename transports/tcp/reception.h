@@ -24,9 +24,8 @@ class Reception {
   // After the door has served, or time has passed.
   void proceed(Clock::time_point now);
 
-  bool complete() const { return missing_.empty(); }
   const std::set<int>& missing() const { return missing_; }
-  // After complete(): by seat, and whose they are.
+  // Of a peer that is not missing: by seat.
   std::vector<std::unique_ptr<Link>> take_sockets(int peer);
 
  private:
