@@ -41,6 +41,22 @@ TEST(TeamOfRanks, TimesCallsOfEveryCollectiveAndEndsWithoutALeftover) {
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a rank is left";
 }
 
+// Rank 1 begins late, for rank 0 has the core, and rank 0 ends early, for it may run ahead.
+TEST(TeamOfRanks, ABatchTakesFromTheFirstRanksBeginToTheLastOnesEnd) {
+  using std::chrono::milliseconds;
+  Shared shared{};
+  ASSERT_EQ(pthread_barrier_init(&shared.barrier, nullptr, 2), 0);
+  const Seat::Clock::time_point start = Seat::Clock::now();
+  double of_other = 0;
+  std::thread other([&] {
+    of_other = Seat(&shared, 1, 2).span(start + milliseconds(4), start + milliseconds(9));
+  });
+  EXPECT_DOUBLE_EQ(Seat(&shared, 0, 2).span(start, start + milliseconds(3)), 9000);
+  other.join();
+  EXPECT_DOUBLE_EQ(of_other, 9000);
+  pthread_barrier_destroy(&shared.barrier);
+}
+
 TEST(TeamOfRanks, ARankThatFailsEndsItsTeamWithAnError) {
   Entrant impossible = automatic();
   impossible.config.algorithm = "no-such-algorithm";

@@ -288,6 +288,31 @@ TEST_F(Tournament, SmallSizesAreTimedAndJudgedThoughThereIsNoTime) {
   }
 }
 
+TEST_F(Tournament, WhoRunsAheadOnlyAfterManyCallsIsTimedOverMore) {
+  choose_fields({3}, 16 << 10);
+  const auto cells = run(
+      [](const Config& entrant, const Batch& batch) {
+        const double slow = std::min(batch.calls, 150);
+        return entrant.low_latency_max == 0 ? 6.0 : 1 + 9 * slow / batch.calls;
+      },
+      0s);
+  ASSERT_TRUE(cells.ok());
+  for (const Cell& cell : cells.value()) {
+    for (const size_t who : leaders(cell.runners, fields_[0]))
+      EXPECT_EQ(fields_[0].contestants[who].candidate.protocol, Protocol::kLowLatency);
+  }
+}
+
+// Else one that is far from its usual pace in a first call, as all are, stands for what it never was.
+TEST_F(Tournament, NoSingleShortCallIsATimeThoughThereIsNoTime) {
+  choose_fields({3}, 16 << 10);
+  const auto cells =
+      run([](const Config&, const Batch& batch) { return batch.calls == 1 ? 30.0 : 10.0; }, 0s);
+  ASSERT_TRUE(cells.ok());
+  for (const Cell& cell : cells.value())
+    for (const Runner& runner : cell.runners) EXPECT_EQ(runner.times[0], 10.0);
+}
+
 TEST_F(Tournament, AnErrorEndsIt) {
   choose_fields({2}, 4096);
   for (const int failing : {0, 2}) {

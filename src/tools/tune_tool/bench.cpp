@@ -9,15 +9,11 @@
 namespace tessera::tune {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = Seat::Clock;
 
 // Microseconds that a batch of several calls takes at most, about: on a busy machine a call may take
 // a thousand times as long as when their number was found.
 constexpr double kTooLong = 20'000;
-
-double microseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
 
 Status repeat(const Work& work, int times) {
   for (int i = 0; i < times; ++i) {
@@ -72,13 +68,13 @@ Result<double> Bench::run(const Batch& batch) {
   if (batch.untimed > 0) {
     const Clock::time_point start = Clock::now();
     if (Status s = repeat(work, batch.untimed); !s.ok()) return s;
-    const double each = seat_.mean(microseconds_since(start) / batch.untimed);
+    const double each = seat_.span(start, Clock::now()) / batch.untimed;
     calls = std::clamp(static_cast<int>(kTooLong / each), 1, calls);
   }
   seat_.meet();
   const Clock::time_point start = Clock::now();
   if (Status s = repeat(work, calls); !s.ok()) return s;
-  return seat_.mean(microseconds_since(start) / calls);
+  return seat_.span(start, Clock::now()) / calls;
 }
 
 }  // namespace tessera::tune

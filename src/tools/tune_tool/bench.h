@@ -18,8 +18,8 @@ class Bench {
   Bench(Seat& seat, const std::vector<Entrant>& entrants)
       : seat_(seat), entrants_(entrants), comms_(entrants.size()) {}
 
-  // All ranks run the same batches in the same order. The mean over them of the microseconds that a
-  // call took.
+  // All ranks run the same batches in the same order. The microseconds of a call: the batch's, from
+  // the first rank's begin to the last one's end, over its calls.
   Result<double> run(const Batch& batch);
 
  private:

@@ -6,6 +6,7 @@
 
 #include "tools/common/layout.h"
 #include "tools/common/names.h"
+#include "tools/tune_tool/stopwatch.h"
 
 namespace tessera::tune {
 namespace {
@@ -73,6 +74,15 @@ Config neutral(const Config& config) {
   result.single_copy = true;
   result.share_memory = true;
   return result;
+}
+
+int Field::least_calls(size_t who, double call_us) const {
+  constexpr int kSteady = 12, kAhead = 300;
+  constexpr double kSteadyBatch = 8000;  // us
+  const bool eager =
+      who == automatic() || contestants[who].candidate.protocol == Protocol::kLowLatency;
+  return std::min(has_root(collective) && eager ? kAhead : kSteady,
+                  calls_for(call_us, kSteadyBatch));
 }
 
 Result<std::vector<Field>> fields(const Selection& selection, const Config& config) {

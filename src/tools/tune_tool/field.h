@@ -19,7 +19,8 @@ struct Selection {
   size_t largest = size_t{32} << 20;     // bytes of a message
 };
 
-inline constexpr size_t kAlwaysTimed = 4096;  // bytes of a block: small enough for any --seconds
+// Bytes of a block: small enough for any --seconds, and as far as low-latency candidates reach.
+inline constexpr size_t kAlwaysTimed = 16 << 10;
 
 // Without what forces or advises a choice: contestants run as what they are.
 Config neutral(const Config& config);
@@ -49,6 +50,10 @@ struct Field {
   // Stands for a communicator that chooses by itself, where somebody is judged.
   size_t automatic() const { return contestants.size(); }
   bool is_chosen(size_t who, size_t size) const { return judged() && chosen[size] == who; }
+  // How many calls a batch has at least, unless they take too long. Ranks that share cores need some
+  // to fall into step. Where data flows one way the sender may run ahead by up to 32 calls, which it
+  // does after a hundred or two; before, each call costs a switch between the ranks.
+  int least_calls(size_t who, double call_us) const;
 };
 
 // Fewest ranks first: something, or an error.

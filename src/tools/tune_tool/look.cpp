@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kLeastBatch = 700, kMostBatch = 1500;  // us; later passes tell the best apart
 constexpr int kFewCalls = 30;    // one of so many, and one more, are not timed: caches
-constexpr int kLooks = 3;        // before a batch: how many calls it takes
+constexpr int kLooks = 2;        // before a batch: how many calls it takes
 constexpr double kHopeless = 3;  // so many times slower than the best twice in a row, or once
                                  // in a long call: left out
 // Other slices are timed if, at the next larger size, the rule's came so near the best staged
@@ -115,8 +115,8 @@ class Look {
 
   // How many calls make a batch, after some looks, which warm up too. The shortest look counts: by a
   // disturbed one a batch would be too short for ever. Of calls longer than a batch the second or
-  // the fourth is timed, for the first ones map memory, and none is left to time: 0. So it is once
-  // the time is over.
+  // the fourth is timed, for the first ones map memory, and none is left to time: 0. Once the time is
+  // over one look must do.
   Result<int> warm_up(Runner& runner, size_t size, double batch_us) {
     Result<double> first = time(runner.who, size, 1, 1);
     if (first.ok() && first.value() > batch_us && first.value() <= kLongCall) {
@@ -125,18 +125,19 @@ class Look {
       first = std::min(first.value(), again.value());
     }
     if (!first.ok()) return first.status();
-    if (first.value() > batch_us || left_us() <= 0) {
+    if (first.value() > batch_us) {
       runner.times.push_back(first.value());
       return 0;
     }
     double shortest = first.value();
-    for (int look = 0; look < kLooks; ++look) {
+    const int looks = left_us() > 0 ? kLooks : 1;
+    for (int look = 0; look < looks; ++look) {
       const int calls = calls_for(shortest, batch_us / kLooks / 2);
       const Result<double> next = time(runner.who, size, calls, 1 + calls / kFewCalls);
       if (!next.ok()) return next.status();
       shortest = std::min(shortest, next.value());
     }
-    return calls_for(shortest, batch_us);
+    return std::max(calls_for(shortest, batch_us), field_.least_calls(runner.who, shortest));
   }
 
   Status look_at(size_t size, double batch_us, std::vector<Runner>& runners) {

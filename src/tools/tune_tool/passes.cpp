@@ -19,10 +19,8 @@ namespace {
 constexpr Bar kBars[] = {{5.0, 8}, {2.0, 5}, {1.4, 4}, {1.2, 3}};
 constexpr double kLengths[] = {4000, 2800, 2000, 1400, 1000};  // us, of batches
 
-// Ranks that share cores need some calls to fall into step, new memory some to be mapped and cached,
-// as far as that does not take too long.
-constexpr int kSteady = 12, kUntimed = 3;
-constexpr double kSteadyBatch = 8000;  // us
+// New memory needs some calls to be mapped and cached: one in so many, and a few.
+constexpr int kOneIn = 12, kUntimed = 3;
 
 double shortest(const Runner& runner) {
   double least = std::numeric_limits<double>::max();
@@ -31,29 +29,23 @@ double shortest(const Runner& runner) {
   return least;
 }
 
-int calls_of(const Runner& runner, double batch_us) {
+int calls_of(const Runner& runner, const Field& field, double batch_us) {
   const double time = shortest(runner);
-  return std::max(calls_for(time, batch_us), std::min(kSteady, calls_for(time, kSteadyBatch)));
+  return std::max(calls_for(time, batch_us), field.least_calls(runner.who, time));
 }
 
 int untimed(const Runner& runner, int calls) {
-  return shortest(runner) > kLongCall ? 1 : std::max(kUntimed, calls / kSteady);
+  return shortest(runner) > kLongCall ? 1 : std::max(kUntimed, calls / kOneIn);
 }
 
 // Microseconds of a pass.
-double cost(const Cell& cell, double batch_us) {
+double cost(const Cell& cell, const Field& field, double batch_us) {
   double sum = 0;
   for (const Runner& runner : cell.runners) {
-    const int calls = calls_of(runner, batch_us);
+    const int calls = calls_of(runner, field, batch_us);
     if (runner.in) sum += (calls + untimed(runner, calls)) * shortest(runner);
   }
   return sum;
-}
-
-double sum(const std::vector<Cell*>& cells, double batch_us) {
-  double total = 0;
-  for (const Cell* cell : cells) total += cost(*cell, batch_us);
-  return total;
 }
 
 size_t passes_of(const Cell& cell) {
@@ -65,11 +57,6 @@ size_t passes_of(const Cell& cell) {
 bool ran_in(const Cell& cell, size_t pass) {
   return std::any_of(cell.runners.begin(), cell.runners.end(),
                      [&](const Runner& runner) { return runner.ran(pass); });
-}
-
-// The less, the earlier it is a cell's turn.
-double turn(const Cell& cell, double batch_us) {
-  return cost(cell, batch_us) * static_cast<double>(passes_of(cell));
 }
 
 // The entrants that fields have in common, once.
@@ -126,22 +113,32 @@ void Passes::begin_judging() {
     if (field_of(cell).judged()) only_who_is_judged(cell.runners, field_of(cell), cell.size);
 }
 
+// Microseconds of a pass.
+double Passes::sum(const std::vector<Cell*>& cells, double batch_us) const {
+  double total = 0;
+  for (const Cell* cell : cells) total += cost(*cell, field_of(*cell), batch_us);
+  return total;
+}
+
 // The cells that there is time for, in their order, and the length of their batches. The most
 // expensive ones wait, until others have run so much more often.
 std::pair<std::vector<Cell*>, double> Passes::affordable(double budget_us, bool sure) {
   std::vector<Cell*> all;
   for (Cell& cell : cells_)
-    if (cost(cell, kLengths[0]) > 0) all.push_back(&cell);
+    if (cost(cell, field_of(cell), kLengths[0]) > 0) all.push_back(&cell);
   for (const double length : kLengths)
     if (sum(all, length) <= budget_us) return {all, length};
   const double least = *std::rbegin(kLengths);
+  const auto turn = [&](const Cell& cell) {  // the less, the earlier
+    return cost(cell, field_of(cell), least) * static_cast<double>(passes_of(cell));
+  };
   std::vector<Cell*> by_cost = all;
   std::stable_sort(by_cost.begin(), by_cost.end(),
-                   [&](const Cell* a, const Cell* b) { return turn(*a, least) < turn(*b, least); });
+                   [&](const Cell* a, const Cell* b) { return turn(*a) < turn(*b); });
   std::vector<Cell*> running;
   double total = 0;
   for (Cell* cell : by_cost) {
-    const double more = cost(*cell, least);
+    const double more = cost(*cell, field_of(*cell), least);
     const bool small = field_of(*cell).block_bytes[cell->size] <= kAlwaysTimed;
     if (total + more > budget_us && !(sure && small)) continue;
     running.push_back(cell);
@@ -163,7 +160,7 @@ Status Passes::run_cells(const std::vector<Cell*>& cells, size_t number, double 
     const Field& field = field_of(**cell);
     for (Runner& runner : (*cell)->runners) {
       if (!runner.in) continue;
-      const int calls = calls_of(runner, batch_us);
+      const int calls = calls_of(runner, field, batch_us);
       turns.push_back(
           {&runner,
            {field.collective, roster.index(field, runner.who), field.block_bytes[(*cell)->size],

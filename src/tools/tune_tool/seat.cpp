@@ -1,14 +1,19 @@
 #include "tools/tune_tool/seat.h"
 
+#include <algorithm>
+
 namespace tessera::tune {
 
-double Seat::mean(double value) {
-  shared_->values[rank_] = value;
+double Seat::span(Clock::time_point began, Clock::time_point ended) {
+  shared_->begins[rank_] = began;
+  shared_->ends[rank_] = ended;
   meet();
-  double sum = 0;
-  for (int rank = 0; rank < ranks_; ++rank) sum += shared_->values[rank];
-  meet();  // nobody writes the next value before all have read
-  return sum / ranks_;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    began = std::min(began, shared_->begins[rank]);
+    ended = std::max(ended, shared_->ends[rank]);
+  }
+  meet();  // nobody writes the next times before all have read
+  return std::chrono::duration<double, std::micro>(ended - began).count();
 }
 
 Result<UniqueId> Seat::new_id(const Config& config) {

@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 
+#include <chrono>
+
 #include "base/status.h"
 #include "comm/bootstrap.h"
 
@@ -13,7 +15,7 @@ namespace tessera::tune {
 struct Shared {
   static constexpr int kMostRanks = 64;
   pthread_barrier_t barrier;
-  double values[kMostRanks];
+  std::chrono::steady_clock::time_point begins[kMostRanks], ends[kMostRanks];
   UniqueId id;
   int id_made;
 };
@@ -21,6 +23,8 @@ struct Shared {
 // Ranks call the members in the same order; none calls one again after an error.
 class Seat {
  public:
+  using Clock = std::chrono::steady_clock;  // one for all processes of a host
+
   Seat(Shared* shared, int rank, int ranks) : shared_(shared), rank_(rank), ranks_(ranks) {}
 
   int rank() const { return rank_; }
@@ -28,8 +32,10 @@ class Seat {
 
   // All ranks meet. After it everybody sees what all wrote to the shared memory before.
   void meet() { pthread_barrier_wait(&shared_->barrier); }
-  // The mean over all ranks of what each passes; the same for all.
-  double mean(double value);
+  // Microseconds from when the first rank began to when the last one ended; the same for all. A
+  // rank's own time is less: it begins late where another has its core, and ends early where it may
+  // run ahead.
+  double span(Clock::time_point began, Clock::time_point ended);
   // Rank 0's new unique id, for all.
   Result<UniqueId> new_id(const Config& config);
 

@@ -40,7 +40,7 @@ inline int calls_for(double call_us, double batch_us) {
 class Stopwatch {
  public:
   virtual ~Stopwatch() = default;
-  // Microseconds that one of the calls took, as a mean over the ranks.
+  // Microseconds that one of the calls took, when all ranks run them one after another.
   virtual Result<double> time(const Batch& batch) = 0;
 };
 
