@@ -43,6 +43,13 @@ typedef enum {
   tsrMapRing = 1    /* each chunk round the ring, added to on the way; not for all-to-all */
 } tsrFusedMap_t;
 
+/* Whether kernels add tiles to the output of the rank that owns them. */
+typedef enum {
+  tsrOntoOff = 0,
+  tsrOntoAllow = 1,  /* where it can be; tsrFusedExplain says why not */
+  tsrOntoRequire = 2 /* else tsrFusedCreate fails on all ranks */
+} tsrFusedOnto_t;
+
 typedef struct tsrFusedConfig {
   /* Of this structure, as the caller was compiled; TSR_FUSED_CONFIG_INITIALIZER sets it. Fields that
    * came later are as if 0. */
@@ -68,7 +75,13 @@ typedef struct tsrFusedConfig {
    * float16 and bfloat16 round at every part. All ranks of an all-reduce still get the same. Ignored
    * elsewhere. */
   int32_t any_order;
-  int32_t reserved;
+  /* A tsrFusedOnto_t: kernels ask tsrTileOnto for the place of every tile, and add those of the peer's
+   * rows to its output, where it has stored its own: no part is stored, sent or read besides. It can
+   * be among two ranks of one process, for ncclSum of integers, float and double, with one report per
+   * tile and no tile over the rows of both ranks. The owner's part comes first in every sum. There
+   * `map`, `remote` and the input of launches, which may be NULL, mean nothing, and no tile is
+   * reported before the launch. */
+  int32_t onto;
   /* With `remote` and `chunks` given: which of each rank's chunks are stored into the memory of peers,
    * bit c for chunk c (T3's remote map); the others are stored in the matrix and copied when their
    * tiles are there (its DMA map). 0: all. */

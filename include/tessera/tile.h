@@ -13,10 +13,9 @@
  *   }
  *
  * Row and col count tiles, from 0. Tiles at the lower and right edge may be smaller: tsrTileSize.
- * Everything but tsrTileDone and tsrTileWait is index arithmetic on the structure.
+ * Everything but tsrTileDone, tsrTileOnto and tsrTileWait is index arithmetic on the structure.
  *
- * In a GPU's kernel: everything but tsrTileDone and tsrTileWait, on a tsrTiles passed by value. The
- * host reports tiles once the kernel, or a part of it, has made them; where device and host share
+ * In a GPU's kernel: everything but these three, on a tsrTiles passed by value. The host reports tiles once the kernel, or a part of it, has made them; where device and host share
  * memory the kernel may do so itself (tile_device.h).
  *
  * Thread safety: every function from any thread. A tsrTiles may be copied; it is valid until its
@@ -51,7 +50,7 @@ typedef struct tsrTiles {
   int64_t remote_rank_bytes, remote_slot_bytes;
   int32_t chunk_rows, chunks; /* rows of a chunk; chunks of a rank */
   int32_t ring;
-  int32_t reserved;
+  int32_t onto;           /* 1: tsrTileOnto has the places of tiles */
   uint64_t remote_chunks; /* bit c: chunk c of each rank is stored straight */
 } tsrTiles;
 
@@ -63,7 +62,7 @@ TSR_TILE_FUNCTION int64_t tsrTileCount(const tsrTiles* tiles) {
 /* The tile to make, or to use, as the i-th, 0 <= i < tsrTileCount. Staggered: each rank begins with
  * the rows of the rank before it and ends with its own (producer), or begins with its own and goes
  * on in the order in which rows arrive (consumer); a row of tiles from left to right. Any other
- * order is correct too. */
+ * order is correct too, but for tsrTileOnto: there a producer begins with its own rows, and must. */
 TSR_TILE_FUNCTION void tsrTileOrder(const tsrTiles* tiles, int64_t i, int32_t* row, int32_t* col) {
   const int64_t back = tiles->start - 1 - i / tiles->across;
   *row = (int32_t)(back >= 0 ? back : back + tiles->down);
@@ -112,11 +111,26 @@ TSR_TILE_FUNCTION void tsrTileOwned(const tsrTiles* tiles, int32_t rank, int64_t
   *count = left <= 0 ? 0 : left < tiles->block_rows ? left : tiles->block_rows;
 }
 
+/* Where the calling thread is to make a tile of the input, and how: in place of tsrTilePtr, for
+ * operators with `onto`; after the launch, once a launch and tile. *add 0: it stores the tile as ever.
+ * 1: it adds the tile to what is there, by one addition for each element: that is the output of the
+ * peer, where the owner has stored its own part. Lines are *ld elements apart. In either case
+ * tsrTileDone follows, soon: until then a peer whose launch failed does not get its memory back.
+ * Waits until the owner of the tile has made its part of it, and runs steps of the collective
+ * meanwhile. So the threads of a rank take tiles of the own rows first, in any order, then the others,
+ * as tsrTileOrder has them: who waits must not owe tiles of the own rows. Where `onto` was taken back
+ * it does not wait, and gives what tsrTilePtr gives.
+ * ncclInvalidArgument: no such tile, or of the output. ncclInvalidUsage: not launched, or asked for
+ * twice in a launch. ncclRemoteError: as tsrTileWait, or the launch of the owner has failed. After an
+ * error nothing may be stored, and nothing reported. */
+ncclResult_t tsrTileOnto(const tsrTiles* tiles, int32_t row, int32_t col, void** where, int64_t* ld,
+                         int32_t* add);
+
 /* Publishes a tile of the input: the calling thread has stored it. With `parts` > 1 (split-K) every
  * part reports once; the last report publishes the tile, together with what the threads that
  * reported before had stored. A tile may be reported before the launch that sends it, once the
  * launch before is over. May run steps of the collective on the calling thread, within the budget
- * (tsrFusedSetBudget).
+ * (tsrFusedSetBudget). Where tiles->onto is 1: only after tsrTileOnto has given the place.
  * ncclInvalidArgument: no such tile, or of the output. ncclInvalidUsage: reported more often than `parts` times for
  * one launch; the report was not counted. */
 ncclResult_t tsrTileDone(const tsrTiles* tiles, int32_t row, int32_t col);

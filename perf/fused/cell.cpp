@@ -89,7 +89,12 @@ double calibrate(const Setup& setup) {
     std::vector<float> c(static_cast<size_t>(p.m * p.n));
     const std::unique_ptr<Compute> compute = blas(a.data(), b.data(), p.n, p.k);
     for (int i = -1; i < 5; ++i) {
-      rounds.run(r, {{kProduct, [&] { compute->make({0, p.m, 0, p.n}, c.data(), p.n); }}}, i >= 0);
+      rounds.run(r,
+                 {{kProduct,
+                   [&] {
+                     compute->make({0, p.m, 0, p.n}, c.data(), p.n, false);
+                   }}},
+                 i >= 0);
     }
   });
   return rounds.result(kProduct);

@@ -13,10 +13,10 @@ class Blas : public Compute {
  public:
   Blas(const float* a, const float* b, int64_t n, int64_t k) : a_(a), b_(b), n_(n), k_(k) {}
   void begin() override {}
-  void make(const Block& block, float* to, int64_t ld) override {
+  void make(const Block& block, float* to, int64_t ld, bool add) override {
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<blasint>(block.rows),
                 static_cast<blasint>(block.cols), static_cast<blasint>(k_), 1, a_ + block.row * k_,
-                static_cast<blasint>(k_), b_ + block.col, static_cast<blasint>(n_), 0, to,
+                static_cast<blasint>(k_), b_ + block.col, static_cast<blasint>(n_), add ? 1 : 0, to,
                 static_cast<blasint>(ld));
   }
 
@@ -40,7 +40,7 @@ class Timer : public Compute {
     prctl(PR_SET_TIMERSLACK, 1);
   }
   void begin() override { due_ = Clock::now(); }
-  void make(const Block& block, float*, int64_t) override {
+  void make(const Block& block, float*, int64_t, bool) override {
     const double us = us_per_element_ * static_cast<double>(block.rows * block.cols);
     due_ +=
         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::micro>(us));

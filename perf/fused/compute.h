@@ -27,7 +27,7 @@ class Compute {
   virtual ~Compute() = default;
   // Begins a product: the next block follows at once.
   virtual void begin() = 0;
-  virtual void make(const Block& block, float* to, int64_t ld) = 0;
+  virtual void make(const Block& block, float* to, int64_t ld, bool add) = 0;
   // Around what the thread does besides.
   virtual void pause() {}
   virtual void resume() {}

@@ -27,6 +27,7 @@ struct Options {
   bool timer = false, host_timer = false, direct = false, drive = false;
   double timer_us = 40'000;
   int chunks = 0;
+  bool no_onto = false;
   bool operators = false;
   std::vector<std::string> types = {"float"};
   std::string json;
@@ -101,6 +102,7 @@ Options parse(int argc, char** argv) {
       ->check(CLI::PositiveNumber.description("above 0"));
   app.add_flag("--direct", o.direct, "chunks go straight to their owner, not round the ring");
   app.add_flag("--drive", o.drive, "a thread of its own moves data, also with real products");
+  app.add_flag("--no-onto", o.no_onto, "tiles are never added onto the memory of the peer");
   app.add_option("--chunks", o.chunks, "per rank; 0: the library chooses")
       ->capture_default_str()
       ->check(between(0, 64));
@@ -130,6 +132,7 @@ Setup setup_of(const Options& o, const Product& product, int ranks) {
   setup.compute_us = o.timer_us;
   setup.map = o.direct ? tsrMapDirect : tsrMapRing;
   setup.chunks = o.chunks;
+  setup.onto = !o.no_onto;
   setup.drive = o.drive || o.timer;
   setup.operators = setup.engine == Engine::kBlas;
   return setup;

@@ -78,6 +78,7 @@ tsrFused_t Rank::create(tsrFusedCollective_t collective) const {
   config.tile_cols = static_cast<int32_t>(std::min<int64_t>(p_.n, kMostCols));
   config.chunks = setup_.chunks;
   config.remote = 1;
+  config.onto = setup_.onto ? tsrOntoAllow : tsrOntoOff;
   tsrFused_t op = nullptr;
   check(tsrFusedCreate(&config, comm_, &op));
   return op;
@@ -91,7 +92,7 @@ tsrFusedCosts_t Rank::costs(tsrFused_t op, double produce_us, double consume_us)
 
 void Rank::whole(Compute& compute, float* to, int64_t ld, int64_t cols) {
   compute.begin();
-  compute.make({0, p_.m, 0, cols}, to, ld);
+  compute.make({0, p_.m, 0, cols}, to, ld, false);
 }
 
 void Rank::product() { whole(*first_, parts_.data(), p_.n, p_.n); }
@@ -124,9 +125,12 @@ void Rank::produce(tsrFused_t op, const tsrTiles& tiles, Without without) {
     if (without == Without::kStagger) row = static_cast<int32_t>(i / tiles.across);
     tsrTileSize(&tiles, row, col, &rows, &cols);
     int64_t ld = 0;
-    auto* const to = static_cast<float*>(tsrTilePtr(&tiles, row, col, &ld));
+    int32_t add = 0;
+    void* to = nullptr;
+    check(tsrTileOnto(&tiles, row, col, &to, &ld, &add));
     const int64_t top = int64_t{row} * tiles.tile_rows;
-    first_->make({top, rows, int64_t{col} * tiles.tile_cols, cols}, to, ld);
+    first_->make({top, rows, int64_t{col} * tiles.tile_cols, cols}, static_cast<float*>(to), ld,
+                 add != 0);
     if (without == Without::kArrival && (top < first || top >= first + count)) {
       later.emplace_back(row, col);
       continue;
@@ -148,7 +152,7 @@ void Rank::consume(const tsrTiles& tiles) {
     check(tsrTileWait(&tiles, top, rows, nullptr));
     second_->arrived();
     float* const to = end_.empty() ? nullptr : end_.data() + top * p_.k;
-    second_->make({top, rows, 0, p_.k}, to, p_.k);
+    second_->make({top, rows, 0, p_.k}, to, p_.k, false);
   }
 }
 

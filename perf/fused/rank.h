@@ -28,6 +28,7 @@ struct Setup {
   tsrFusedMap_t map = tsrMapRing;
   int chunks = 0;         // per rank; 0: the library chooses
   bool drive = true;      // a thread besides moves data; else those that report and wait do
+  bool onto = true;       // tiles are added onto the peer where they can be
   bool operators = true;  // the library's own fused product, too: needs OpenBLAS
 };
 

@@ -71,6 +71,9 @@ Result<FusedDescription> read_config(const tsrFusedConfig_t* config, const char*
   d.chunks = config->chunks;
   d.remote = config->remote != 0;
   d.any_order = config->any_order != 0;
+  if (config->onto < tsrOntoOff || config->onto > tsrOntoRequire)
+    return fail(Code::kInvalidArgument, "{}: onto {} is unknown", function, config->onto);
+  d.onto_wish = static_cast<OntoWish>(config->onto);
   d.remote_chunks = config->remote_chunks;
   if (d.remote_chunks != 0 && d.chunks == 0) {
     return fail(Code::kInvalidArgument, "{}: remote_chunks name chunks, of which `chunks` says 0",
@@ -129,7 +132,7 @@ int64_t order_row(const FusedOperator& op, bool input) {
   const bool whole = (input ? op.geometry().input_rows() : op.geometry().output_rows()) == d.rows;
   if (!whole) return 0;
   const RowRange owned = op.geometry().owned(op.rank());
-  return input ? owned.begin : owned.end;
+  return input && !op.onto() ? owned.begin : owned.end;
 }
 
 Status tiles(FusedOperator& op, bool input, void* matrix, tsrTiles* out) {
@@ -156,6 +159,7 @@ Status tiles(FusedOperator& op, bool input, void* matrix, tsrTiles* out) {
   out->ranks = op.ranks();
   out->element_bytes = static_cast<int32_t>(size_of(d.type));
   out->column_major = d.column_major ? 1 : 0;
+  out->onto = input && d.onto ? 1 : 0;
   if (!input || !d.remote) return {};
   const FusedOperator::RemoteSpace space = op.remote_space();
   out->remote_base = reinterpret_cast<char*>(space.first);
@@ -305,7 +309,7 @@ extern "C" TSR_VISIBLE ncclResult_t tsrFusedExplain(tsrFused_t op, char* text, s
   });
 }
 
-// The two that kernels call: no registry, no lock, no allocation while all is well.
+// What kernels call: no registry, no lock, no allocation while all is well.
 extern "C" TSR_VISIBLE ncclResult_t tsrTileDone(const tsrTiles* tiles, int32_t row, int32_t col) {
   return entry([&]() -> Status {
     FusedOperator* const op = tessera::api::operator_of(tiles);
@@ -313,6 +317,30 @@ extern "C" TSR_VISIBLE ncclResult_t tsrTileDone(const tsrTiles* tiles, int32_t r
     if (tiles->parts == 0)
       return fail(Code::kInvalidArgument, "tsrTileDone: these are tiles of the output");
     return op->tile_done(row, col);
+  });
+}
+
+extern "C" TSR_VISIBLE ncclResult_t tsrTileOnto(const tsrTiles* tiles, int32_t row, int32_t col,
+                                                void** where, int64_t* ld, int32_t* add) {
+  return entry([&]() -> Status {
+    FusedOperator* const op = tessera::api::operator_of(tiles);
+    if (op == nullptr) return fail(Code::kInvalidArgument, "tsrTileOnto: tiles is NULL or empty");
+    if (where == nullptr || ld == nullptr || add == nullptr)
+      return fail(Code::kInvalidArgument, "tsrTileOnto: where, ld or add is NULL");
+    if (tiles->parts == 0)
+      return fail(Code::kInvalidArgument, "tsrTileOnto: these are tiles of the output");
+    if (!op->onto()) {
+      if (Status s = op->check_tile(row, col); !s.ok()) return s;
+      *where = tsrTilePtr(tiles, row, col, ld);
+      *add = 0;
+      return {};
+    }
+    const tessera::Result<FusedOperator::TilePlace> place = op->tile_onto(row, col);
+    if (!place.ok()) return place.status();
+    *where = place.value().first;
+    *ld = place.value().ld;
+    *add = place.value().add ? 1 : 0;
+    return {};
   });
 }
 

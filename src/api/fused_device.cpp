@@ -16,6 +16,12 @@ static_assert(sizeof(Counter) == sizeof(uint64_t) && sizeof(Tally) == sizeof(uin
 Status add_words(tsrFused_t handle, bool input, const char* function, tsrDeviceTiles* out) {
   Result<std::shared_ptr<Fused>> fused = find_fused(handle, function);
   if (!fused.ok()) return fused.status();
+  if (input && fused.value()->op->onto()) {
+    return fail(Code::kInvalidUsage,
+                "{}: tiles of this operator are added onto peers, which device code cannot do; "
+                "create it without `onto`",
+                function);
+  }
   const FusedOperator::DeviceSide side = fused.value()->op->device_side(input);
   out->chunks = side.chunks->cut();
   out->counters = reinterpret_cast<char*>(side.counters);

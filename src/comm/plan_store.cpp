@@ -61,15 +61,17 @@ Result<LinkedPlan*> PlanStore::get(const Choice& choice, int root) {
   return entries_.back().plan.get();
 }
 
-size_t PlanStore::bytes_of(const Program& program) {
-  return (region_bytes(program) + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
+size_t PlanStore::bytes_of(const Program& program, size_t extra) {
+  return (region_bytes(program) + extra + kRegionAlignment - 1) / kRegionAlignment *
+         kRegionAlignment;
 }
 
-Result<std::unique_ptr<LinkedPlan>> PlanStore::place(Program program, size_t offset) {
+Result<std::unique_ptr<LinkedPlan>> PlanStore::place(Program program, size_t offset, size_t extra) {
   auto linked = std::make_unique<LinkedPlan>();
   linked->program = std::move(program);
   linked->offset = offset;
-  linked->bytes = bytes_of(linked->program);
+  linked->bytes = bytes_of(linked->program, extra);
+  linked->extra_offset = region_bytes(linked->program);
   // Of all members: an eager peer writes before the owner links.
   for (int rank = 0; rank < core_.ranks; ++rank) {
     if (core_.elsewhere(rank)) continue;
@@ -83,13 +85,13 @@ Result<std::unique_ptr<LinkedPlan>> PlanStore::place(Program program, size_t off
   return linked;
 }
 
-Result<LinkedPlan*> PlanStore::lend(const VerifiedPlan& plan, size_t slot_bytes) {
+Result<LinkedPlan*> PlanStore::lend(const VerifiedPlan& plan, size_t slot_bytes, size_t extra) {
   LinkOptions options;
   options.slot_bytes = slot_bytes;
   Program program = link(plan, core_.rank, options);
-  const std::optional<size_t> offset = scratch_.borrow(bytes_of(program));
+  const std::optional<size_t> offset = scratch_.borrow(bytes_of(program, extra));
   if (!offset) return static_cast<LinkedPlan*>(nullptr);
-  Result<std::unique_ptr<LinkedPlan>> linked = place(std::move(program), *offset);
+  Result<std::unique_ptr<LinkedPlan>> linked = place(std::move(program), *offset, extra);
   if (!linked.ok()) return linked.status();
   lent_.push_back({{}, std::move(linked).value()});
   lent_.back().plan->serial = ++last_serial_;

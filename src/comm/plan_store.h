@@ -43,6 +43,9 @@ struct LinkedPlan {
   uint64_t next_pass = 0;
   uint64_t serial = 0;           // of those lent: the same on all ranks
   size_t offset = 0, bytes = 0;  // of the region in each arena
+  size_t extra_offset = 0;       // in the region: what the borrower asked for besides
+
+  std::byte* extra(int rank) const { return regions[static_cast<size_t>(rank)] + extra_offset; }
 };
 
 class PlanStore {
@@ -51,9 +54,9 @@ class PlanStore {
 
   // The linked plan of a collective over all ranks.
   Result<LinkedPlan*> get(const Choice& choice, int root);
-  // Links a plan that is no algorithm's, for a borrower. All ranks do so in the same order. Null:
-  // there is no room.
-  Result<LinkedPlan*> lend(const VerifiedPlan& plan, size_t slot_bytes);
+  // Links a plan that is no algorithm's, for a borrower, with `extra` bytes behind it in every region,
+  // at first zero. All ranks do so in the same order. Null: there is no room.
+  Result<LinkedPlan*> lend(const VerifiedPlan& plan, size_t slot_bytes, size_t extra = 0);
   // A linked plan that was given back under `name`, all of its passes complete; null: none. It can
   // be taken if every rank takes the same one.
   LinkedPlan* spare(std::string_view name) const;
@@ -90,8 +93,8 @@ class PlanStore {
   };
 
   Lent& lent(uint64_t serial);
-  static size_t bytes_of(const Program& program);
-  Result<std::unique_ptr<LinkedPlan>> place(Program program, size_t offset);
+  static size_t bytes_of(const Program& program, size_t extra = 0);
+  Result<std::unique_ptr<LinkedPlan>> place(Program program, size_t offset, size_t extra = 0);
 
   Core& core_;
   std::shared_ptr<SharedPlans> shared_;

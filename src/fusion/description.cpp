@@ -67,7 +67,7 @@ Status check_shape(const FusedDescription& d, int ranks) {
 }
 
 // The values that ranks must share, in the order of their names.
-constexpr std::array<const char*, 15> kNames = {"collective",
+constexpr std::array<const char*, 17> kNames = {"collective",
                                                 "mapping",
                                                 "type",
                                                 "reduction",
@@ -81,9 +81,11 @@ constexpr std::array<const char*, 15> kNames = {"collective",
                                                 "remote stores",
                                                 "plan",
                                                 "any order of sums",
-                                                "chunks of remote stores"};
+                                                "chunks of remote stores",
+                                                "adding onto peers",
+                                                "adding onto peers, as it became,"};
 
-std::array<int64_t, 15> shared_values(const FusedDescription& d) {
+std::array<int64_t, 17> shared_values(const FusedDescription& d) {
   return {static_cast<int64_t>(d.collective),
           static_cast<int64_t>(d.mapping),
           static_cast<int64_t>(d.type),
@@ -98,7 +100,9 @@ std::array<int64_t, 15> shared_values(const FusedDescription& d) {
           d.remote ? 1 : 0,
           static_cast<int64_t>(d.plan),
           d.any_order ? 1 : 0,
-          static_cast<int64_t>(d.remote_chunks)};
+          static_cast<int64_t>(d.remote_chunks),
+          static_cast<int64_t>(d.onto_wish),
+          d.onto ? 1 : 0};
 }
 
 std::string value_text(size_t field, const FusedDescription& d) {

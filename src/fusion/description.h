@@ -32,6 +32,9 @@ enum class Mapping : uint8_t {
 };
 const char* to_string(Mapping mapping);
 
+// Whether tiles are added onto the memory of the rank that owns them (onto.h).
+enum class OntoWish : uint8_t { kOff, kAllow, kRequire };
+
 struct FusedDescription {
   Collective collective = Collective::kReduceScatter;
   Mapping mapping = Mapping::kDirect;
@@ -44,7 +47,9 @@ struct FusedDescription {
   bool remote = false;
   uint64_t remote_chunks = 0;  // ... but of these of each rank only, bit by bit; 0: all
   bool any_order = false;      // sums are combined as parts come: direct mapping, more than 2 ranks
-  int32_t parts = 1;           // reports per tile: split-K
+  OntoWish onto_wish = OntoWish::kOff;
+  bool onto = false;   // what became of it
+  int32_t parts = 1;   // reports per tile: split-K
   int32_t chunks = 0;  // per rank: pieces of a rank's rows that travel on their own; 0: choose
   uint64_t plan = 0;   // fingerprint of a plan that users brought (user_plan.h); 0: one of plans.h
   // Elements from one row (column major: column) to the next. May differ between ranks.

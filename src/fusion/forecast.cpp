@@ -70,7 +70,7 @@ Result<double> fused_time(const Plan& plan, const FusedDescription& d, const Geo
   options.critical_path = false;
   options.tile_order = [&](int rank, uint32_t i) {
     if (!kernels.staggered) return i;
-    const int first = std::min(rank * shape.chunks, counters.landed);
+    const int first = std::min((shape.onto ? rank + 1 : rank) * shape.chunks, counters.landed);
     return static_cast<uint32_t>(modulo(first - 1 - static_cast<int>(i), counters.landed));
   };
   options.raised = [&](int rank, uint32_t counter, double us) {

@@ -19,10 +19,11 @@ Call as_call(const FusedDescription& d) {
 }  // namespace
 
 FusedRun::FusedRun(Core& core, LinkedPlan& plan, const FusedDescription& description,
-                   const Geometry& geometry)
+                   const Geometry& geometry, Onto* onto)
     : core_(core),
       plan_(plan),
       geometry_(geometry),
+      onto_(onto),
       description_(description),
       view_(plan.program.view()),
       space_(description, geometry.largest_chunk_rows(), plan.program.max_operands),
@@ -33,6 +34,7 @@ FusedRun::FusedRun(Core& core, LinkedPlan& plan, const FusedDescription& descrip
   set_lines(description);
   inputs_[core.rank] = {&input_, 0};
   outputs_[core.rank] = {&output_, 0};
+  if (onto != nullptr) outputs_[1 - core.rank] = {&onto->output(1 - core.rank), 0};
   space_.bind(core.ways.data(), core.ports != nullptr,
               reduction_.prepare(as_call(description), core.ranks));
   open_.reserve(view_.num_lanes);
@@ -48,6 +50,7 @@ void FusedRun::set_lines(const FusedDescription& description) {
 void FusedRun::start(const void* input, void* output) {
   input_.base = static_cast<std::byte*>(const_cast<void*>(input));
   output_.base = static_cast<std::byte*>(output);
+  if (onto_ != nullptr) onto_->begin(output_);
   const uint64_t pass = plan_.next_pass++;
   const auto rows = static_cast<size_t>(geometry_.plan_block_rows());
   run_ = {plan_.regions.data(),
@@ -97,9 +100,17 @@ std::string FusedRun::blocked(int tile_counters) {
     uint64_t target = 0;
     if (interpreter.waited(wait, 0, target).reached(target)) continue;
     if (wait.from == core_.rank) continue;  // another step here is to raise it
+    const int landing = static_cast<int>(wait.counter) - tile_counters;
+    if (onto_ != nullptr && step.op == static_cast<uint8_t>(Op::kSync) &&
+        landing < geometry_.plan_chunks()) {
+      const RowRange rows = geometry_.output().rows_of(landing);
+      return fmt::format("rows {} to {} of the output wait for tiles of rank {}", rows.begin,
+                         rows.end - 1, wait.from);
+    }
     for (uint32_t i = 0; i < uint32_t{step.dsts} + step.srcs; ++i) {
       const OperandCode& operand = view_.operands[step.first_operand + i];
       if (operand.buffer == static_cast<uint8_t>(Buffer::kScratch)) continue;
+      if (operand.rank != core_.rank) continue;
       const bool input = operand.buffer == static_cast<uint8_t>(Buffer::kInput);
       const RowRange rows =
           (input ? geometry_.input() : geometry_.output()).rows_of(static_cast<int>(operand.chunk));

@@ -12,13 +12,14 @@
 #include "comm/reduction.h"
 #include "fusion/geometry.h"
 #include "fusion/matrix_space.h"
+#include "fusion/onto.h"
 
 namespace tessera {
 
 class FusedRun {
  public:
   FusedRun(Core& core, LinkedPlan& plan, const FusedDescription& description,
-           const Geometry& geometry);
+           const Geometry& geometry, Onto* onto);
 
   // Takes over leading dimensions; between launches.
   void set_lines(const FusedDescription& description);
@@ -41,6 +42,7 @@ class FusedRun {
   Core& core_;
   LinkedPlan& plan_;
   const Geometry& geometry_;
+  Onto* onto_;  // null: kernels add nothing
   FusedDescription description_;
   ProgramView view_;
   MatrixSpace space_;

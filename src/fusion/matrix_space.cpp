@@ -21,6 +21,7 @@ MatrixSpace::MatrixSpace(const FusedDescription& description, size_t chunk_rows,
       cols_(description.cols),
       column_major_(description.column_major),
       remote_chunks_(description.remote_chunks),
+      onto_(description.onto),
       chunk_bytes_(chunk_rows * row_bytes_),
       chunks_(static_cast<size_t>(description.chunks)),
       places_(max_operands),
@@ -64,6 +65,10 @@ bool MatrixSpace::reduces(const Operands<Place>& operands) const {
 }
 
 bool MatrixSpace::stored_by_kernel(const Operands<Place>& operands) const {
+  if (onto_) {
+    return std::any_of(operands.raw, operands.raw + operands.num_srcs,
+                       [](uint16_t raw) { return raw != 0; });
+  }
   if (remote_chunks_ == 0 || operands.reduce) return false;
   const bool sends = operands.srcs[0].matrix != nullptr && operands.dsts[0].matrix == nullptr;
   const size_t chunk = operands.srcs[0].offset / chunk_bytes_ % chunks_;

@@ -5,7 +5,8 @@
 // after column, each as long as the run. Rows beyond a matrix's end do not exist: what a plan says
 // about them moves nothing.
 // With remote stores (description.h) some chunks of the input that are copied to slots are in the
-// slots already: such copies move nothing.
+// slots already: such copies move nothing. Where they add onto peers (onto.h), nothing that reads the
+// input does.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -58,6 +59,7 @@ class MatrixSpace : public HostSpace {
   int64_t cols_;
   bool column_major_;
   uint64_t remote_chunks_;  // 0: none
+  bool onto_;
   size_t chunk_bytes_, chunks_;
   Reduction reduction_;
   std::vector<Place> places_;

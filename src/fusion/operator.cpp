@@ -6,7 +6,7 @@ namespace tessera {
 
 FusedOperator::FusedOperator(HostCommunicator& comm, const FusedDescription& description,
                              const Geometry& geometry, LinkedPlan& linked, int tile_counters,
-                             std::shared_ptr<const VerifiedPlan> brought)
+                             std::shared_ptr<const VerifiedPlan> brought, const char* obstacle)
     : comm_(comm),
       core_(comm.core()),
       description_(description),
@@ -15,14 +15,21 @@ FusedOperator::FusedOperator(HostCommunicator& comm, const FusedDescription& des
       linked_(linked),
       tile_counters_(tile_counters),
       first_pass_(linked.next_pass),
+      obstacle_(obstacle),
+      onto_(description.onto
+                ? std::optional<Onto>(std::in_place, description, geometry, core_.rank, linked)
+                : std::nullopt),
       tracker_(
           {geometry.input_rows(), description.cols, description.tile_rows, description.tile_cols},
           geometry_.input(), description.parts, own_counters(), tile_counters, first_pass_),
-      run_(core_, linked, description, geometry_) {
+      run_(core_, linked, description, geometry_, onto_ ? &*onto_ : nullptr) {
   core_.driven.add(this);
 }
 
-FusedOperator::~FusedOperator() { core_.driven.remove(this); }
+FusedOperator::~FusedOperator() {
+  core_.driven.remove(this);
+  take_back_output();
+}
 
 Status FusedOperator::set_lines(int64_t input_ld, int64_t output_ld) {
   const std::lock_guard lock(driver_);
@@ -52,7 +59,7 @@ PaddedCounter* FusedOperator::own_counters() const {
 }
 
 Status FusedOperator::check_memory(const void* input, const void* output) const {
-  if ((input == nullptr && geometry_.input_rows() > 0) ||
+  if ((input == nullptr && geometry_.input_rows() > 0 && !onto_) ||
       (output == nullptr && geometry_.output_rows() > 0))
     return Status::error(Code::kInvalidArgument,
                          "{}: {}: input is {}, output is {}; neither may be "
@@ -94,6 +101,7 @@ Status FusedOperator::run(const void* input, void* output) {
   }
   begin(input, output);
   Status status = await(finished_.counter, end);
+  if (!status.ok()) take_back_output();
   const std::lock_guard lock(driver_);
   driven_ = false;
   return status;
@@ -101,7 +109,9 @@ Status FusedOperator::run(const void* input, void* output) {
 
 Status FusedOperator::wait() {
   const uint64_t launches = launched_.counter.value();
-  return await(finished_.counter, launches);
+  Status status = await(finished_.counter, launches);
+  if (!status.ok()) take_back_output();
+  return status;
 }
 
 bool FusedOperator::drive_locked() {
@@ -115,6 +125,7 @@ bool FusedOperator::drive_locked() {
     case Progress::kBlocked:
       break;
     case Progress::kDone:
+      if (onto_) onto_->close();
       finished_.counter.publish(1);
       core_.ring(core_.rank);
       break;
@@ -153,7 +164,7 @@ void FusedOperator::lend_time() {
   core.ring(core.rank);
 }
 
-Status FusedOperator::tile_done(int64_t row, int64_t col) {
+Status FusedOperator::check_tile(int64_t row, int64_t col) const {
   const TileGrid& grid = tracker_.grid();
   if (row < 0 || col < 0 || row >= grid.down() || col >= grid.across() || tile_counters_ == 0) {
     return Status::error(Code::kInvalidArgument,
@@ -162,8 +173,19 @@ Status FusedOperator::tile_done(int64_t row, int64_t col) {
                          core_.health->who(), describe(description_), row, col,
                          tile_counters_ == 0 ? 0 : grid.down(), grid.across());
   }
+  return {};
+}
+
+Status FusedOperator::tile_done(int64_t row, int64_t col) {
+  if (Status s = check_tile(row, col); !s.ok()) return s;
   const uint64_t launch = finished_.counter.value();
-  switch (tracker_.report(row, col, launch)) {
+  if (onto_ && !onto_->taken(row, col, launch)) return not_taken(row, col, Onto::Taken::kYes);
+  const Tracker::Report report = tracker_.report(row, col, launch);
+  if (onto_ && report != Tracker::Report::kTwice) {
+    onto_->made(row, col);
+    core_.ring(1 - core_.rank);
+  }
+  switch (report) {
     case Tracker::Report::kTwice:
       return Status::error(Code::kInvalidUsage,
                            "{}: {}: tile ({},{}) was reported more than {} time(s) for launch {}; "

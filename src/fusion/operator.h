@@ -19,11 +19,13 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "comm/host_communicator.h"
 #include "fusion/budget.h"
 #include "fusion/fused_run.h"
+#include "fusion/onto.h"
 #include "fusion/tracker.h"
 #include "fusion/traffic.h"
 #include "sync/flag.h"
@@ -68,8 +70,19 @@ class FusedOperator final : private Driven {
   Status error() const { return core_.health->status(); }
   bool done() const { return finished_.counter.reached(launched_.counter.value()); }
 
+  Status check_tile(int64_t row, int64_t col) const;  // there is one
   // One part of the tile at (row, col) of the tile grid is stored.
   Status tile_done(int64_t row, int64_t col);
+  // Tiles are added onto the output of the rank that owns them: all go through tile_onto().
+  bool onto() const { return onto_.has_value(); }
+  // Where the calling thread is to make the tile; `add`: on top of what is there, which is waited for.
+  // Requires: onto().
+  struct TilePlace {
+    std::byte* first = nullptr;
+    int64_t ld = 0;
+    bool add = false;
+  };
+  Result<TilePlace> tile_onto(int64_t row, int64_t col);
   // Until rows [first, first + rows) of the output of the latest launch are there.
   Status rows_wait(int64_t first, int64_t rows);
 
@@ -124,7 +137,7 @@ class FusedOperator final : private Driven {
 
   FusedOperator(HostCommunicator& comm, const FusedDescription& description,
                 const Geometry& geometry, LinkedPlan& linked, int tile_counters,
-                std::shared_ptr<const VerifiedPlan> brought);
+                std::shared_ptr<const VerifiedPlan> brought, const char* obstacle);
 
   static Result<std::unique_ptr<FusedOperator>> agree(HostCommunicator& comm,
                                                       const FusedDescription& wish, Intent intent);
@@ -135,8 +148,16 @@ class FusedOperator final : private Driven {
   bool drive() override;  // nothing happens if another thread is driving
   bool drive_locked();
   void lend_time();
-  Status await(const Counter& counter, uint64_t target);
-  Status standstill();
+  // A tile of a peer that a thread waits for.
+  struct Visited {
+    int64_t row, col;
+    int owner;
+  };
+  Status await(const Counter& counter, uint64_t target, const Visited* visited = nullptr);
+  Status standstill(const Visited* visited);
+  Status not_taken(int64_t row, int64_t col, Onto::Taken how) const;
+  // Before the output is given back to the user: no peer is inside any more.
+  void take_back_output();
   void beat(Watch& watch) const;
   Status failed(Status status);
   uint64_t moved() const { return steps_.counter.value() + tracker_.arrived(); }
@@ -151,6 +172,8 @@ class FusedOperator final : private Driven {
   LinkedPlan& linked_;
   int tile_counters_;
   uint64_t first_pass_;
+  const char* obstacle_;  // why tiles are not added onto peers; null: they are, or nobody asked
+  std::optional<Onto> onto_;
   Tracker tracker_;
   PaddedCounter launched_, finished_;
   Flag silent_;          // a device may report: its tiles come without a ring

@@ -89,14 +89,26 @@ Status make_room(HostCommunicator& comm, const FusedDescription& d) {
                        core.health->who(), describe(d), comm.plans().room());
 }
 
+// Decides whether tiles are added onto peers, alike on all ranks; why not, if it was asked for.
+const char* settle_onto(const Core& core, FusedDescription* d) {
+  if (d->onto_wish == OntoWish::kOff) return nullptr;
+  const char* obstacle = Onto::obstacle(*d, core.ranks);
+  if (obstacle == nullptr && core.ports) obstacle = "links are emulated, or between hosts";
+  if (obstacle == nullptr && !core.one_process) obstacle = "ranks are in different processes";
+  d->onto = obstacle == nullptr;
+  if (d->onto) d->remote = false;
+  return obstacle;
+}
+
 // Links the plan; other ranks do so, too.
 Result<LinkedPlan*> lend(HostCommunicator& comm, const FusedDescription& d,
                          const Geometry& geometry, const VerifiedPlan& plan) {
   const size_t slot_bytes = geometry.largest_chunk_rows() * d.row_bytes();
-  Result<LinkedPlan*> made = comm.plans().lend(plan, slot_bytes);
+  const size_t extra = d.onto ? Onto::region_bytes(d) : 0;
+  Result<LinkedPlan*> made = comm.plans().lend(plan, slot_bytes, extra);
   while (made.ok() && made.value() == nullptr) {
     if (Status s = make_room(comm, d); !s.ok()) return s;
-    made = comm.plans().lend(plan, slot_bytes);
+    made = comm.plans().lend(plan, slot_bytes, extra);
   }
   return made;
 }
@@ -127,8 +139,14 @@ Result<std::unique_ptr<FusedOperator>> FusedOperator::agree(HostCommunicator& co
                                                             Intent intent) {
   Core& core = comm.core();
   if (!core.health->good()) return core.health->status();
-  const Status refusal = intent.description.status();
+  Status refusal = intent.description.status();
   FusedDescription d = refusal.ok() ? intent.description.value() : wish;
+  const char* const obstacle = refusal.ok() ? settle_onto(core, &d) : nullptr;
+  if (obstacle != nullptr && d.onto_wish == OntoWish::kRequire) {
+    refusal = Status::error(Code::kInvalidArgument,
+                            "tiles cannot be added onto the memory of peers, as is required: {}",
+                            obstacle);
+  }
   d.remote = d.remote && !core.ports;  // kernels store where loads and stores reach
   if (!d.remote) d.remote_chunks = 0;
   LinkedPlan* linked = comm.plans().spare(spare_name(d));
@@ -156,12 +174,12 @@ Result<std::unique_ptr<FusedOperator>> FusedOperator::agree(HostCommunicator& co
     linked = made.value();
   }
   return std::unique_ptr<FusedOperator>(new FusedOperator(
-      comm, d, geometry, *linked, counters_of(shape).landed, std::move(intent.brought)));
+      comm, d, geometry, *linked, counters_of(shape).landed, std::move(intent.brought), obstacle));
 }
 
 Status FusedOperator::close() {
-  const std::lock_guard lock(driver_);  // the thread that drove the last step may still be there
-  if (!core_.health->good()) return {};
+  const std::lock_guard lock(driver_);   // the thread that drove the last step may still be there
+  if (!core_.health->good()) return {};  // the output is taken back by the destructor
   if (!done()) {
     return Status::error(Code::kInvalidUsage,
                          "{}: {}: launch {} is still under way; wait for it before destroying the "
@@ -177,6 +195,7 @@ Status FusedOperator::close() {
 namespace {
 
 std::string how(const FusedDescription& d) {
+  if (d.onto) return "onto the owner";
   return to_string(d.mapping) + std::string(d.any_order ? " in any order" : "");
 }
 
@@ -197,6 +216,9 @@ std::string FusedOperator::explain() {
     text += fmt::format("  tiles: {} x {} of {} x {}, {} report(s) each\n", grid.down(),
                         grid.across(), grid.tile_rows, grid.tile_cols, description_.parts);
   }
+  if (onto_) text += "  tiles are added onto the output of the rank that owns them\n";
+  if (obstacle_ != nullptr)
+    text += fmt::format("  tiles are not added onto the output of peers: {}\n", obstacle_);
   text += "  " + advice() + "\n";
   text += fmt::format("  launches: {} begun, {} over\n", launched, finished);
   if (launched == finished) return text;

@@ -42,7 +42,7 @@ Plan FusedOperator::plan() const {
 Result<FusedOperator::Forecast> FusedOperator::forecast(double produce_us, double consume_us) {
   const std::unique_ptr<simulator::Routes> routes = fused_machine(core_.emulated.get(), core_.site);
   const FusedPlanShape shape = shape_of(description_, geometry_, core_.ranks);
-  const Plan plan = this->plan();
+  const Plan plan = onto_ ? without_kernels(this->plan()) : this->plan();
   const Result<double> fused =
       fused_time(plan, description_, geometry_, shape, *routes, {produce_us, consume_us});
   if (!fused.ok()) return fused.status();
@@ -60,6 +60,9 @@ Result<FusedOperator::Forecast> FusedOperator::forecast(double produce_us, doubl
   const auto bytes = [&](CountSums sums) {
     Traffic t =
         traffic_of(plan, core_.rank, rows, description_.remote, sums, description_.remote_chunks);
+    // A kernel that adds reads the rows of the owner.
+    if (onto_ && sums == CountSums::kOperands)
+      t.read += static_cast<uint64_t>(geometry_.owned(core_.rank).size());
     t.read *= description_.row_bytes();
     t.written *= description_.row_bytes();
     return t;

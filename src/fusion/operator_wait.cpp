@@ -58,7 +58,7 @@ void nap(const Core& core, Alarm& alarm, std::chrono::nanoseconds longest, const
 
 }  // namespace
 
-Status FusedOperator::await(const Counter& counter, uint64_t target) {
+Status FusedOperator::await(const Counter& counter, uint64_t target, const Visited* visited) {
   Idle idle(core_.yields);
   std::optional<Watch> watch;  // reads clocks: from the first sleep on
   Precedence precedence(core_.config.timeout);
@@ -80,8 +80,9 @@ Status FusedOperator::await(const Counter& counter, uint64_t target) {
       if (!watch) watch.emplace(core_);
       beat(*watch);
       Status s = watch->look(moved(), [&](bool overdue) {
-        const bool lacks = overdue && !tracker_.missing(finished_.counter.value()).empty();
-        return precedence.speaks(overdue, lacks) ? standstill() : Status();
+        const bool lacks =
+            overdue && visited == nullptr && !tracker_.missing(finished_.counter.value()).empty();
+        return precedence.speaks(overdue, lacks) ? standstill(visited) : Status();
       });
       if (!s.ok()) return failed(std::move(s));
     }
@@ -104,9 +105,14 @@ Status FusedOperator::failed(Status status) {
   return status;
 }
 
-Status FusedOperator::standstill() {
+Status FusedOperator::standstill(const Visited* visited) {
   const uint64_t launch = finished_.counter.value();
-  std::string why = tracker_.missing(launch);
+  std::string why = visited == nullptr
+                        ? tracker_.missing(launch)
+                        : fmt::format(
+                              "to add tile ({},{}) waits for rank {}, which owns it and "
+                              "has not made it",
+                              visited->row, visited->col, visited->owner);
   if (why.empty()) {
     const std::lock_guard lock(driver_);
     why = run_.blocked(tile_counters_);

@@ -50,6 +50,7 @@ FusedPlanShape shape_of(const FusedDescription& d, const Geometry& geometry, int
   shape.chunks = d.chunks;
   shape.remote = d.remote;
   shape.any_order = d.any_order;
+  shape.onto = d.onto;
   if (d.remote) shape.remote_chunks = d.remote_chunks;
   if (d.collective == Collective::kAllGather) return shape;
   const TileGrid grid{d.rows, d.cols, d.tile_rows, d.tile_cols};
@@ -120,6 +121,11 @@ Plan Weaver::finish() {
 }
 
 Plan fused_plan(const FusedPlanShape& shape) {
+  if (shape.onto) {
+    Weaver weaver(shape, "fused-onto");
+    weave_onto_sums(weaver);
+    return weaver.finish();
+  }
   const bool ring = shape.mapping == Mapping::kRing;
   Weaver weaver(shape, ring              ? "fused-ring"
                        : shape.any_order ? "fused-direct-any-order"
@@ -137,6 +143,23 @@ Plan fused_plan(const FusedPlanShape& shape) {
       break;
   }
   return weaver.finish();
+}
+
+Plan without_kernels(Plan plan) {
+  for (RankProgram& program : plan.programs) {
+    for (Lane& lane : program.lanes) {
+      for (Step& step : lane.steps) {
+        const bool reads_input =
+            std::any_of(step.srcs.begin(), step.srcs.end(),
+                        [](const Ref& ref) { return ref.buffer == Buffer::kInput; });
+        if (!reads_input) continue;
+        step.op = Op::kSync;
+        step.dsts.clear();
+        step.srcs.clear();
+      }
+    }
+  }
+  return plan;
 }
 
 }  // namespace tessera

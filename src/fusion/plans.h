@@ -46,6 +46,7 @@ struct FusedPlanShape {
   std::vector<uint32_t> arrivals;
   bool any_order = false;                 // direct sums add parts as they come
   uint64_t remote_chunks = ~uint64_t{0};  // which of a rank's chunks are, if any
+  bool onto = false;  // two ranks: kernels add to the output of the owner, see plans_onto.cpp
 };
 
 // The shape of an operator's plan among so many ranks; all ranks' geometries give the same.
@@ -59,5 +60,9 @@ struct FusedCounters {
 FusedCounters counters_of(const FusedPlanShape& shape);
 
 Plan fused_plan(const FusedPlanShape& shape);
+
+// What is left of a plan of kernels that add onto peers where their own work does not count: steps
+// that read the input wait and signal only. For costs; it computes nothing.
+Plan without_kernels(Plan plan);
 
 }  // namespace tessera

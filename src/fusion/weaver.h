@@ -49,6 +49,7 @@ class Weaver {
   std::vector<Slot> slots(int from, int to);
   const Exchange& exchange() const { return exchange_; }
 
+  int counter(int rank) { return plan_.counter(rank); }  // a new one
   // The step reads input chunk `chunk` of `rank`: it waits for the tiles over it.
   void await_tiles(StepRef step, int chunk) const;
   // The step copies chunk c of the input's part of some rank into the slot.
@@ -73,5 +74,6 @@ void weave_ring_gather(Weaver& weaver);
 void weave_direct_sums(Weaver& weaver);
 void weave_direct_gather(Weaver& weaver);
 void weave_all_to_all(Weaver& weaver);
+void weave_onto_sums(Weaver& weaver);
 
 }  // namespace tessera

@@ -118,8 +118,16 @@ class Producer {
     tsrTileSize(&tiles_, row, col, &rows, &cols);
     const int64_t top = int64_t{row} * tiles_.tile_rows, left = int64_t{col} * tiles_.tile_cols;
     int64_t ld = 0;
-    auto* const tile = static_cast<char*>(tsrTilePtr(&tiles_, row, col, &ld));
-    make({top, rows, left, cols}, View{tile, ld, tiles_.column_major == 0, p_.type});
+    int32_t add = 0;
+    void* tile = nullptr;
+    const ncclResult_t placed = tsrTileOnto(&tiles_, row, col, &tile, &ld, &add);
+    if (placed != ncclSuccess) return placed;
+    const Block block{top, rows, left, cols};
+    const View to{static_cast<char*>(tile), ld, tiles_.column_major == 0, p_.type};
+    if (tiles_.onto != 0)  // in C: the owner's, with its beta, then the other's
+      product_.multiply(block, to, add != 0 ? 1 : p_.beta, to);
+    else
+      make(block, to);
     return tsrTileDone(&tiles_, row, col);
   }
 
@@ -231,17 +239,20 @@ ncclResult_t send_product(tsrGemm& gemm, const tsrGemmProblem_t& p,
   config.input_ld = sums_all ? p.ldc : 0;
   config.output_ld = p.ldc;
   config.remote = 1;
+  config.onto = tsrOntoAllow;
   Operator* op = nullptr;
   if (const ncclResult_t r = prepare(gemm, p, config, &op); r != ncclSuccess) return passed_on(r);
   const View c = view(p.c, p.ldc, p);
   // The sum of an all-reduce takes the place of the parts; else, and where the NCCL call would meet
   // gaps, these have a place of their own.
-  const bool in_place = sums_all && (gemm.fused || p.ldc == dense_line(p));
+  tsrTiles tiles;
+  if (const ncclResult_t r = tsrFusedInput(op->fused, nullptr, &tiles); r != ncclSuccess)
+    return passed_on(r);
+  const bool in_place =
+      gemm.fused ? sums_all || tiles.onto != 0 : sums_all && p.ldc == dense_line(p);
   if (!in_place) op->space.resize(static_cast<size_t>(p.m * p.n) * c.element_bytes());
   void* const parts = in_place ? p.c : op->space.data();
-  tsrTiles tiles;
-  if (const ncclResult_t r = tsrFusedInput(op->fused, parts, &tiles); r != ncclSuccess)
-    return passed_on(r);
+  tiles.matrix = parts;
   CallTimes times;
   const auto start = std::chrono::steady_clock::now();
   const Product product(op_view(p.a, p.lda, p, p.transpose_a),
