@@ -182,6 +182,7 @@ class FusedOperator final : private Driven {
   FusedRun run_;
   Budget budget_;
   bool driven_ = false;  // by run(): reports need not
+  bool closed_ = false;  // well: the region may be another operator's by now
 };
 
 }  // namespace tessera

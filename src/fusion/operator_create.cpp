@@ -187,6 +187,7 @@ Status FusedOperator::close() {
                          core_.health->who(), describe(description_), launched_.counter.value());
   }
   // Tiles reported for a launch that never came leave counters between two passes.
+  closed_ = true;
   if (tracker_.clean(finished_.counter.value()))
     comm_.plans().give_back(&linked_, spare_name(description_));
   return {};

@@ -256,6 +256,7 @@ TEST_P(EveryProduct, IsRightUnfusedAndWhileTheLibraryTriesBothWays) {
         c.fusing = fusing;
         c.beta = GetParam() == Kind::kAllToAll || type != ncclFloat ? 0 : 3;
         run(c, 3);
+        run(c, 2);
       }
     }
   }
@@ -273,6 +274,8 @@ TEST_P(EveryProduct, IsRightInEveryLayoutWithAlphaAndBeta) {
     c.alpha = 2;
     c.beta = GetParam() == Kind::kAllToAll ? 0 : 3;
     run(c, 3);
+    c.m = 100;  // of two ranks one adds onto the other, where tiles allow it
+    run(c, 2);
   }
 }
 
