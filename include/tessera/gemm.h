@@ -14,7 +14,8 @@
  *
  * C = alpha * result + beta * C. In an all-reduce C must be the same on all ranks where beta is not
  * 0. float16 and bfloat16 multiply and add in float32; each product is rounded once before it
- * travels.
+ * travels. Sums of float among two ranks of one process are made in C: the owner of a row stores its
+ * product, then the other adds to it (`onto` in fused.h).
  *
  * OpenBLAS brings threads of its own: set OPENBLAS_NUM_THREADS=1 where ranks share a machine, and
  * let `threads` below share the tiles.

@@ -61,14 +61,26 @@ Rank::~Rank() {
   if (setup_.drive) check(tsrStreamDestroy(stream_));
 }
 
+// Where tiles are added onto the peer nothing travels: one tile for each rank's rows, then, in place
+// of pieces that do.
 tsrFused_t Rank::create(tsrFusedCollective_t collective) const {
+  if (setup_.onto && setup_.chunks == 0 && setup_.engine == Engine::kBlas) {
+    tsrFused_t op = create(collective, 1);
+    tsrTiles tiles;
+    check(tsrFusedInput(op, nullptr, &tiles));
+    if (tiles.onto != 0) return op;
+    check(tsrFusedDestroy(op));
+  }
+  return create(collective, setup_.chunks > 0 ? setup_.chunks : kPieces);
+}
+
+tsrFused_t Rank::create(tsrFusedCollective_t collective, int64_t pieces) const {
   tsrFusedConfig_t config = TSR_FUSED_CONFIG_INITIALIZER;
   config.collective = collective;
   config.map = setup_.map;
   config.rows = p_.m;
   config.cols = p_.n;
   const int64_t own = p_.m / setup_.ranks;
-  int64_t pieces = setup_.chunks > 0 ? setup_.chunks : kPieces;
   if (setup_.engine == Engine::kBlas) {
     pieces = std::clamp<int64_t>(own / kLeastRows, 1, pieces);
     // Whole tiles, which can be stored straight into the memory of a peer.

@@ -69,6 +69,7 @@ class Rank {
 
  private:
   tsrFused_t create(tsrFusedCollective_t collective) const;
+  tsrFused_t create(tsrFusedCollective_t collective, int64_t pieces) const;
   void sum(bool consumed);
   static tsrFusedCosts_t costs(tsrFused_t op, double produce_us, double consume_us);
   void produce(tsrFused_t op, const tsrTiles& tiles, Without without);

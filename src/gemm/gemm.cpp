@@ -14,7 +14,7 @@
 
 struct tsrGemm {
   tsrGemm(ncclComm_t the_comm, int the_ranks, int the_threads)
-      : comm(the_comm), ranks(the_ranks), threads(the_threads), operators(the_comm) {}
+      : comm(the_comm), ranks(the_ranks), threads(the_threads), operators(the_comm, the_threads) {}
   ncclComm_t comm;
   int ranks;
   int threads;
@@ -239,7 +239,7 @@ ncclResult_t send_product(tsrGemm& gemm, const tsrGemmProblem_t& p,
   config.input_ld = sums_all ? p.ldc : 0;
   config.output_ld = p.ldc;
   config.remote = 1;
-  config.onto = tsrOntoAllow;
+  config.onto = p.type == ncclFloat ? tsrOntoAllow : tsrOntoOff;
   Operator* op = nullptr;
   if (const ncclResult_t r = prepare(gemm, p, config, &op); r != ncclSuccess) return passed_on(r);
   const View c = view(p.c, p.ldc, p);

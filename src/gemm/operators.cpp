@@ -38,17 +38,44 @@ ncclResult_t Operators::find(const tsrFusedConfig_t& config, Operator** out) {
   } else {
     if (operators_.size() == kMostOperators) drop_oldest();
     tsrFused_t fused = nullptr;
-    ncclResult_t result = tsrFusedCreate(&config, comm_, &fused);
+    ncclResult_t result = create(config, &fused);
     // No room, which all ranks find alike.
     while (result == ncclSystemError && !operators_.empty()) {
       drop_oldest();
-      result = tsrFusedCreate(&config, comm_, &fused);
+      result = create(config, &fused);
     }
     if (result != ncclSuccess) return result;
     operators_.push_front({config, fused});
   }
   *out = &operators_.front();
   return ncclSuccess;
+}
+
+// In tiles that are added onto the peer, if they can be, else in those of `config`.
+ncclResult_t Operators::create(const tsrFusedConfig_t& config, tsrFused_t* fused) {
+  if (config.onto != tsrOntoOff) {
+    const ncclResult_t result = create_onto(config, fused);
+    if (result != ncclSuccess || *fused != nullptr) return result;
+  }
+  return tsrFusedCreate(&config, comm_, fused);
+}
+
+// Nothing travels, so one tile for each thread and rank will do. NULL: it cannot be.
+ncclResult_t Operators::create_onto(tsrFusedConfig_t config, tsrFused_t* fused) {
+  int ranks = 0;
+  if (const ncclResult_t r = ncclCommCount(comm_, &ranks); r != ncclSuccess) return r;
+  if (ranks != 2) return ncclSuccess;
+  const int64_t owned = (config.rows + 1) / 2;
+  int64_t pieces = std::clamp<int64_t>(owned / kLeastRows, 1, threads_);
+  while (owned % pieces != 0) --pieces;  // no tile may lie over the rows of both ranks
+  config.tile_rows = static_cast<int32_t>(owned / pieces);
+  if (const ncclResult_t r = tsrFusedCreate(&config, comm_, fused); r != ncclSuccess) return r;
+  tsrTiles tiles;
+  const ncclResult_t result = tsrFusedInput(*fused, nullptr, &tiles);
+  if (result == ncclSuccess && tiles.onto != 0) return result;
+  static_cast<void>(tsrFusedDestroy(*fused));
+  *fused = nullptr;
+  return result;
 }
 
 void Operators::drop_oldest() {

@@ -21,7 +21,8 @@ struct Operator {
 
 class Operators {
  public:
-  explicit Operators(ncclComm_t comm) : comm_(comm) {}
+  // `threads`: that make tiles.
+  Operators(ncclComm_t comm, int threads) : comm_(comm), threads_(threads) {}
   ~Operators();
   Operators(const Operators&) = delete;
   Operators& operator=(const Operators&) = delete;
@@ -30,12 +31,15 @@ class Operators {
   ncclResult_t find(const tsrFusedConfig_t& config, Operator** out);
 
  private:
+  ncclResult_t create(const tsrFusedConfig_t& config, tsrFused_t* fused);
+  ncclResult_t create_onto(tsrFusedConfig_t config, tsrFused_t* fused);
   void drop_oldest();
   ncclComm_t comm_;
+  int threads_;
   std::list<Operator> operators_;  // latest used first
 };
 
-// Rows and columns of tiles: enough rows of tiles for a rank's rows to travel in pieces, tiles
+// Rows and columns of tiles that travel: enough rows of tiles for a rank's rows to travel in pieces, tiles
 // large enough for OpenBLAS.
 void choose_tiles(int64_t rows, int ranks, int64_t cols, tsrFusedConfig_t* config);
 

@@ -100,8 +100,8 @@ TEST(FusedOnto, LeadingDimensionsMayChangeBetweenLaunches) {
 void expect_obstacle(int ranks, FusedDescription d, const char* why, const char* emulate = "") {
   CommOptions options = quick_options();
   options.config.emulate = emulate;
+  d.onto_wish = OntoWish::kAllow;
   run_ranks(ranks, options, [&](Communicator& comm) {
-    d.onto_wish = OntoWish::kAllow;
     const auto op = make_operator(comm, d);
     ASSERT_NE(op, nullptr);
     EXPECT_FALSE(op->onto());
