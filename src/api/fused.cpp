@@ -117,11 +117,14 @@ Status destroy(tsrFused_t handle) {
   Result<FusedPtr> fused = find_fused(handle, "tsrFusedDestroy");
   if (!fused.ok()) return fused.status();
   // A communicator that has ended needs no linked plan back.
+  bool closed = false;
   if (std::optional<CommLock> lock = CommLock::find(fused.value()->comm)) {
     if (lock->shared() == fused.value()->state) {
       if (Status s = fused.value()->op->close(); !s.ok()) return s;
+      closed = true;
     }
   }
+  if (!closed) fused.value()->op->take_back_output();
   drop_fused(handle);
   return {};
 }

@@ -26,7 +26,7 @@ FusedRun::FusedRun(Core& core, LinkedPlan& plan, const FusedDescription& descrip
       onto_(onto),
       description_(description),
       view_(plan.program.view()),
-      space_(description, geometry.largest_chunk_rows(), plan.program.max_operands),
+      space_(description, geometry.largest_chunk_rows(), plan.program.max_operands, onto),
       reduction_(core.ranks),
       inputs_(static_cast<size_t>(core.ranks)),
       outputs_(static_cast<size_t>(core.ranks)),

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "device/host/copy.h"
+#include "fusion/onto.h"
 
 namespace tessera {
 namespace {
@@ -14,14 +15,14 @@ constexpr size_t kNeverStreamed = std::numeric_limits<size_t>::max();
 }  // namespace
 
 MatrixSpace::MatrixSpace(const FusedDescription& description, size_t chunk_rows,
-                         uint32_t max_operands)
+                         uint32_t max_operands, Onto* onto)
     : HostSpace(max_operands),
       row_bytes_(description.row_bytes()),
       element_bytes_(size_of(description.type)),
       cols_(description.cols),
       column_major_(description.column_major),
       remote_chunks_(description.remote_chunks),
-      onto_(description.onto),
+      onto_(onto),
       chunk_bytes_(chunk_rows * row_bytes_),
       chunks_(static_cast<size_t>(description.chunks)),
       places_(max_operands),
@@ -65,7 +66,7 @@ bool MatrixSpace::reduces(const Operands<Place>& operands) const {
 }
 
 bool MatrixSpace::stored_by_kernel(const Operands<Place>& operands) const {
-  if (onto_) {
+  if (onto_ != nullptr) {
     return std::any_of(operands.raw, operands.raw + operands.num_srcs,
                        [](uint16_t raw) { return raw != 0; });
   }
@@ -77,8 +78,15 @@ bool MatrixSpace::stored_by_kernel(const Operands<Place>& operands) const {
 
 bool MatrixSpace::combine(const Operands<Place>& operands) {
   if (stored_by_kernel(operands)) return true;
+  if (onto_ != nullptr && !onto_->enter_peer()) return false;
+  move(operands);
+  if (onto_ != nullptr) onto_->leave_peer();
+  return true;
+}
+
+void MatrixSpace::move(const Operands<Place>& operands) {
   const int64_t rows = existing_rows(operands);
-  if (rows == 0) return true;
+  if (rows == 0) return;
   const auto lines = static_cast<size_t>(column_major_ ? cols_ : rows);
   const auto length = static_cast<size_t>(column_major_ ? rows : cols_);
   bool dense = true;
@@ -99,7 +107,6 @@ bool MatrixSpace::combine(const Operands<Place>& operands) {
     if (place.matrix == nullptr)
       send(operands.members[i], lines_[i].first, lines * length * element_bytes_);
   }
-  return true;
 }
 
 void MatrixSpace::combine_lines(const Operands<Place>& operands, size_t line, size_t elements,

@@ -17,6 +17,8 @@
 
 namespace tessera {
 
+class Onto;
+
 // A user's matrix.
 struct Matrix {
   std::byte* base = nullptr;
@@ -34,7 +36,9 @@ class MatrixSpace : public HostSpace {
   };
 
   // `chunk_rows`: of every chunk, where there are remote stores.
-  MatrixSpace(const FusedDescription& description, size_t chunk_rows, uint32_t max_operands);
+  // `onto`: null, or how kernels add to the peer's output.
+  MatrixSpace(const FusedDescription& description, size_t chunk_rows, uint32_t max_operands,
+              Onto* onto);
 
   void bind(const MemberWay* ways, bool ported, const Reduction& reduction);
 
@@ -53,13 +57,14 @@ class MatrixSpace : public HostSpace {
   int64_t existing_rows(const Operands<Place>& operands) const;
   bool reduces(const Operands<Place>& operands) const;
   bool stored_by_kernel(const Operands<Place>& operands) const;
+  void move(const Operands<Place>& operands);
   void combine_lines(const Operands<Place>& operands, size_t line, size_t elements, bool reduce);
 
   size_t row_bytes_, element_bytes_;
   int64_t cols_;
   bool column_major_;
   uint64_t remote_chunks_;  // 0: none
-  bool onto_;
+  Onto* onto_;
   size_t chunk_bytes_, chunks_;
   Reduction reduction_;
   std::vector<Place> places_;

@@ -14,9 +14,9 @@
 // whatever kind. Counters are not reset: launch e of the linked plan waits for e + 1 (I3).
 //
 // Why no visitor writes where it must not: it comes in after the opening of its tile in this launch,
-// and the launch of the owner ends well only after the tile was reported (the plan's counters); one
-// that ends otherwise closes the door and waits until it is empty, and none begins after it, since
-// the communicator has failed.
+// and the launch of the owner ends well only after the tile was reported (the plan's counters). Who
+// ends it otherwise bars the door for good and waits until it is empty: the communicator has failed.
+// The step of an all-reduce that reads a peer's output goes through its door, too.
 //
 // Thread safety: as said at each member.
 #pragma once
@@ -48,8 +48,14 @@ class Onto {
   void begin(const Matrix& output);
   // It ends: nobody comes in any more. Any thread, any number of times.
   void close() { side(rank_).door.close(); }
+  // The same for good.
+  void bar() { side(rank_).door.bar(); }
   // Nobody is inside the own output.
   bool empty() const { return side(rank_).door.empty(); }
+
+  // A step's visit to the output of the peer. False: its launch has failed.
+  bool enter_peer() { return side(1 - rank_).door.enter(); }
+  void leave_peer() { side(1 - rank_).door.leave(); }
 
   // Any thread. A tile counts to the rank that owns its rows.
   int owner(int64_t row) const { return row * tile_rows_ < block_rows_ ? 0 : 1; }

@@ -130,7 +130,7 @@ bool FusedOperator::drive_locked() {
       core_.ring(core_.rank);
       break;
     case Progress::kMismatch:
-    case Progress::kFailed:  // the space cannot fail: all memory is mapped
+    case Progress::kFailed:  // only the space's visits to a peer can, whose error is known
       static_cast<void>(core_.health->raise(Status::error(
           Code::kInvalidUsage,
           "{}: {}: a peer is in another launch; all ranks must launch an operator equally often",

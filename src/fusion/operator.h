@@ -83,6 +83,8 @@ class FusedOperator final : private Driven {
     bool add = false;
   };
   Result<TilePlace> tile_onto(int64_t row, int64_t col);
+  // Before the output is given back to the user after a failure: no peer is inside, or will be.
+  void take_back_output();
   // Until rows [first, first + rows) of the output of the latest launch are there.
   Status rows_wait(int64_t first, int64_t rows);
 
@@ -156,8 +158,6 @@ class FusedOperator final : private Driven {
   Status await(const Counter& counter, uint64_t target, const Visited* visited = nullptr);
   Status standstill(const Visited* visited);
   Status not_taken(int64_t row, int64_t col, Onto::Taken how) const;
-  // Before the output is given back to the user: no peer is inside any more.
-  void take_back_output();
   void beat(Watch& watch) const;
   Status failed(Status status);
   uint64_t moved() const { return steps_.counter.value() + tracker_.arrived(); }

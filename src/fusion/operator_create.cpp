@@ -178,16 +178,19 @@ Result<std::unique_ptr<FusedOperator>> FusedOperator::agree(HostCommunicator& co
 }
 
 Status FusedOperator::close() {
-  const std::lock_guard lock(driver_);   // the thread that drove the last step may still be there
-  if (!core_.health->good()) return {};  // the output is taken back by the destructor
+  if (!core_.health->good()) {
+    take_back_output();
+    return {};
+  }
+  const std::lock_guard lock(driver_);  // the thread that drove the last step may still be there
   if (!done()) {
     return Status::error(Code::kInvalidUsage,
                          "{}: {}: launch {} is still under way; wait for it before destroying the "
                          "operator",
                          core_.health->who(), describe(description_), launched_.counter.value());
   }
-  // Tiles reported for a launch that never came leave counters between two passes.
   closed_ = true;
+  // Tiles reported for a launch that never came leave counters between two passes.
   if (tracker_.clean(finished_.counter.value()))
     comm_.plans().give_back(&linked_, spare_name(description_));
   return {};

@@ -46,7 +46,7 @@ Status FusedOperator::not_taken(int64_t row, int64_t col, Onto::Taken how) const
 // A visit lasts as long as the peer's kernel takes for a tile; one that is never reported never ends.
 void FusedOperator::take_back_output() {
   if (!onto_) return;
-  onto_->close();
+  onto_->bar();
   const Deadline deadline = Deadline::after(core_.config.timeout);
   while (!onto_->empty()) {
     if (deadline.passed()) {

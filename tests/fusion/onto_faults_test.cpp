@@ -183,6 +183,34 @@ TEST(FusedOntoFaults, AnOperatorMayBeDestroyedRightAfterAnAbortedLaunch) {
   }
 }
 
+// A sanitizer sees what is written or read too late.
+TEST(FusedOntoFaults, AnOutputMayBeFreedAfterAWaitThatAnAbortEnded) {
+  for (int round = 0; round < 40; ++round) {
+    const Collective collective =
+        round % 2 == 0 ? Collective::kReduceScatter : Collective::kAllReduce;
+    run_ranks(2, quick_options(), [&](Communicator& comm) {
+      const auto op = make_operator(comm, onto(64, 256, 4, 64, collective));
+      ASSERT_NE(op, nullptr);
+      for (int launch = 0; launch < 50; ++launch) {
+        auto output = std::make_unique<std::vector<float>>(64 * 256);
+        if (!op->launch(nullptr, output->data()).ok()) return;
+        std::thread kernel([&] {
+          std::mt19937_64 random(1);
+          for (const int rank : {comm.rank(), 1 - comm.rank()})
+            for (const auto& [row, col] : tiles_of(*op, rank, random))
+              if (!make_tile(*op, row, col, launch).empty()) return;
+        });
+        if (launch == 3 + round % 5 && comm.rank() == round / 2 % 2) comm.abort();
+        const bool well = op->wait().ok();
+        kernel.join();
+        output.reset();
+        if (!well) return;
+      }
+      ADD_FAILURE() << "nobody aborted";
+    });
+  }
+}
+
 TEST(FusedOntoFaults, AfterAWaitThatFailedNobodyIsLetIn) {
   std::barrier made(2);
   run_ranks(2, quick_options(), [&](Communicator& comm) {

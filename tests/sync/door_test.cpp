@@ -32,6 +32,18 @@ TEST(Door, KeepsWhoIsInsideAndLetsNobodyInOnceItIsClosed) {
   EXPECT_TRUE(door.enter());
 }
 
+TEST(Door, CannotBeOpenedOnceItIsBarred) {
+  Door door;
+  door.open();
+  EXPECT_TRUE(door.enter());
+  door.bar();
+  door.open();
+  EXPECT_FALSE(door.enter());
+  EXPECT_FALSE(door.empty());
+  door.leave();
+  EXPECT_TRUE(door.empty());
+}
+
 TEST(Door, NobodyWritesOnceItIsClosedAndEmpty) {
   for (int round = 0; round < 10; ++round) {
     Door door;
