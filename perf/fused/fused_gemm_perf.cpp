@@ -41,7 +41,8 @@ the time to compute it. The defaults measure 28 products at five ratios, 140 cel
 seconds each; "--products FC-2 --ratios 1" measures 7, "--gflop 0.3 --repetitions 3" makes each shorter.
 
 Rows of a cell (what)
-  reduce-scatter   product, then reduce-scatter; fused: both at once
+  reduce-scatter   product, then reduce-scatter; fused: both at once. Two ranks with --ratios 0
+                   add tiles onto each other's output, unless there is --no-onto
   sub-layer        ... and an all-gather after it, in both cases (T3's metric)
   all-reduce       product, then all-reduce; fused: both at once
   chain            ... and a product of what was gathered; fused: all of it at once
