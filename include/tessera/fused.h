@@ -103,7 +103,8 @@ ncclResult_t tsrFusedCreate(const tsrFusedConfig_t* config, ncclComm_t comm, tsr
 /* The same with a plan of the caller's own in place of `config->map`: JSON text, which begins with
  * "{", or the name of a file that holds it. `tessera-plan fused --json` writes the library's, as a
  * start; docs/fusion.md says how tiles and counters belong together. Collective: every rank brings
- * the same plan. `config->chunks` may be 0: the plan's. `remote` and `any_order` are taken back.
+ * the same plan. `config->chunks` may be 0: the plan's. `remote`, `any_order` and `onto` are taken
+ * back.
  * The plan is proven to compute `config->collective` of this matrix, in these tiles, whatever the
  * timing. ncclInvalidArgument where that fails, with the rank, lane and step, or the place in the
  * text; ncclInvalidUsage on the other ranks, or if ranks bring different plans. */

@@ -52,10 +52,12 @@ TEST(PlanTool, SaysThatAPlanForSeveralHostsNeedsThem) {
 }
 
 TEST(PlanTool, WritesPlansOfFusedOperatorsThatVerify) {
-  const std::string matrix = " --ranks 3 --rows 96 --cols 64 --tile-rows 16 --tile-cols 16";
+  const std::string matrix = " --rows 96 --cols 64 --tile-rows 16 --tile-cols 16";
   const std::string file = ::testing::TempDir() + "fused_plan.json";
-  for (const char* what : {"reduce-scatter --map ring", "allreduce --chunks 2", "all-gather",
-                           "all-to-all --type bfloat16"}) {
+  for (const char* what :
+       {"reduce-scatter --ranks 3 --map ring", "allreduce --ranks 3 --chunks 2",
+        "all-gather --ranks 3", "all-to-all --ranks 3 --type bfloat16",
+        "allreduce --onto --ranks 2", "reduce-scatter --onto --ranks 2 --chunks 3"}) {
     const Ended ended =
         run("tessera-plan fused " + std::string(what) + matrix + " --json > " + file);
     EXPECT_EQ(ended.code, 0) << what << ended.text;
@@ -63,7 +65,8 @@ TEST(PlanTool, WritesPlansOfFusedOperatorsThatVerify) {
     EXPECT_EQ(verified.code, 0) << what << verified.text;
     EXPECT_THAT(verified.text, HasSubstr("plan \"fused-"));
   }
-  EXPECT_THAT(run("tessera-plan fused reduce-scatter" + matrix).text, HasSubstr("external"));
+  EXPECT_THAT(run("tessera-plan fused reduce-scatter --ranks 3" + matrix).text,
+              HasSubstr("external"));
 }
 
 TEST(PlanTool, RefusesFusedOperatorsThatThereAreNot) {
@@ -71,6 +74,7 @@ TEST(PlanTool, RefusesFusedOperatorsThatThereAreNot) {
   for (const auto& [what, why] :
        {std::pair("broadcast", "no collective here is called \"broadcast\""),
         std::pair("all-to-all --map ring", "it has no ring"),
+        std::pair("all-reduce --onto", "cannot be added onto peers: there are not two ranks"),
         std::pair("all-reduce --type float33", "no data type is called \"float33\"")}) {
     const Ended ended = run("tessera-plan fused " + std::string(what) + matrix);
     EXPECT_EQ(ended.code, 2) << what;

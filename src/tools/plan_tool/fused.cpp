@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "command_line/help.h"
+#include "fusion/onto.h"
 #include "fusion/plans.h"
 #include "plan/limits.h"
 #include "tools/common/names.h"
@@ -49,6 +50,7 @@ CLI::App* add_fused_command(CLI::App& app, FusedOptions& options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"direct", "ring"}).description("direct or ring"));
   command->add_flag("--any-order", matrix.any_order, "Add parts in the order in which they come");
+  command->add_flag("--onto", options.onto, "Kernels of two ranks add onto each other's output");
   command->add_option("--type", options.type, "Of an element")->capture_default_str();
   CLI::Option* json = command->add_flag("--json", options.json, "Print the loadable JSON form");
   command->add_option("--svg", options.svg, "Draw the timeline into this file (- for stdout)")
@@ -67,7 +69,15 @@ Result<Plan> fused_plan_of(const FusedOptions& options) {
   wish.type = type.value();
   const Result<FusedDescription> d = complete(wish, options.ranks, 0);
   if (!d.ok()) return d.status();
-  return fused_plan(shape_of(d.value(), Geometry(d.value(), options.ranks, 0), options.ranks));
+  FusedDescription matrix = d.value();
+  if (options.onto) {
+    if (const char* obstacle = Onto::obstacle(matrix, options.ranks)) {
+      return Status::error(Code::kInvalidArgument, "tiles cannot be added onto peers: {}",
+                           obstacle);
+    }
+    matrix.onto = true;
+  }
+  return fused_plan(shape_of(matrix, Geometry(matrix, options.ranks, 0), options.ranks));
 }
 
 }  // namespace tessera::tools

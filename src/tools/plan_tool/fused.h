@@ -14,7 +14,7 @@ struct FusedOptions {
   std::string collective, map = "direct", type = "float32", svg;
   int ranks = 0;
   FusedDescription matrix;
-  bool json = false;
+  bool json = false, onto = false;
 };
 
 // `options` must outlive the parsing.
