@@ -15,8 +15,9 @@
  * Row and col count tiles, from 0. Tiles at the lower and right edge may be smaller: tsrTileSize.
  * Everything but tsrTileDone, tsrTileOnto and tsrTileWait is index arithmetic on the structure.
  *
- * In a GPU's kernel: everything but these three, on a tsrTiles passed by value. The host reports tiles once the kernel, or a part of it, has made them; where device and host share
- * memory the kernel may do so itself (tile_device.h).
+ * In a GPU's kernel: everything but these three, on a tsrTiles passed by value. The host reports
+ * tiles once the kernel, or a part of it, has made them; where device and host share memory the
+ * kernel may do so itself (tile_device.h).
  *
  * Thread safety: every function from any thread. A tsrTiles may be copied; it is valid until its
  * operator is destroyed, which must not begin before every tsrTileDone has returned. */

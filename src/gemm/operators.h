@@ -39,8 +39,8 @@ class Operators {
   std::list<Operator> operators_;  // latest used first
 };
 
-// Rows and columns of tiles that travel: enough rows of tiles for a rank's rows to travel in pieces, tiles
-// large enough for OpenBLAS.
+// Rows and columns of tiles that travel: enough rows of tiles for a rank's rows to travel in pieces,
+// tiles large enough for OpenBLAS.
 void choose_tiles(int64_t rows, int ranks, int64_t cols, tsrFusedConfig_t* config);
 
 }  // namespace tessera::gemm
