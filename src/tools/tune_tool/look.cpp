@@ -16,6 +16,7 @@ constexpr int kFewCalls = 30;    // one of so many, and one more, are not timed:
 constexpr int kLooks = 2;        // before a batch: how many calls it takes
 constexpr double kHopeless = 3;  // so many times slower than the best twice in a row, or once
                                  // in a long call: left out
+constexpr double kOdd = 1.2;     // so many times as long as a larger message took: disturbed
 // Other slices are timed if, at the next larger size, the rule's came so near the best staged
 // candidate, until they took so many times as long as the rule's twice in a row.
 constexpr double kPromising = 1.25, kWorse = 1.25;
@@ -23,6 +24,7 @@ constexpr size_t kJudgedBy = 256 << 10;  // bytes of a block
 
 // Of a contestant at the sizes that have been looked at.
 struct Form {
+  double last = 0;         // its time at the last size, a larger one; 0: did not run
   bool promising = false;  // at the last size
   int hopeless = 0;        // times in a row
 };
@@ -158,7 +160,7 @@ class Look {
     }
     for (size_t i = 0; i < runners.size(); ++i) {  // one time alone makes nobody hopeless
       const double time = runners[i].times[0];
-      if (time <= kHopeless * best) continue;
+      if (time <= kHopeless * best && !is_odd(runners[i])) continue;
       runners[i].times.clear();
       const Result<int> again = warm_up(runners[i], size, batch_us);
       if (!again.ok()) return again.status();
@@ -166,6 +168,12 @@ class Look {
       runners[i].times[0] = std::min(runners[i].times[0], time);
     }
     return {};
+  }
+
+  bool is_odd(const Runner& runner) const {
+    if (runner.who == field_.automatic()) return false;
+    const double larger = form_[runner.who].last;
+    return larger > 0 && runner.times[0] > kOdd * larger;
   }
 
   // Times a batch, if there are calls.
@@ -194,6 +202,7 @@ class Look {
         best_staged = std::min(best_staged, runner.times[0]);
     }
     for (size_t who = 0; who < form_.size(); ++who) {
+      form_[who].last = times[who];
       if (times[who] <= 0) continue;
       const Contestant& contestant = field_.contestants[who];
       double limit = contestant.rule ? kWorse * times[*contestant.rule] : 0;
