@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLeastBatch = 600, kMostBatch = 900;  // us; later passes tell the best apart
+constexpr double kLeastBatch = 700, kMostBatch = 1500;  // us; later passes tell the best apart
 constexpr int kFewCalls = 30;    // one of so many, and one more, are not timed: caches
 constexpr int kLooks = 2;        // before a batch: how many calls it takes
 constexpr double kHopeless = 3;  // so many times slower than the best twice in a row, or once

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLookingShare = 0.52;  // of the time, for the first pass
+constexpr double kLookingShare = 0.48;  // of the time, for the first pass
 constexpr size_t kPasses = 12, kJudgedPasses = kJudgingPass + 16;
 // Passes that small cells get even if the time is over, where somebody is judged.
 constexpr size_t kJudgedSure = kJudgingPass + kLeastPasses;
@@ -22,16 +22,15 @@ constexpr size_t kJudgedSure = kJudgingPass + kLeastPasses;
 constexpr double kTooLate = 2;
 constexpr std::chrono::seconds kLittleTooLate(30);
 
-// Fields with more ranks take longer: about as the bytes that move, and where ranks share cores as the
-// switches between them, too; all take a while to start.
+// Fields with more ranks take longer, about as the bytes that move; all take a while to start.
 double weight(const Field& field) {
-  constexpr double kStart = 3, kSwitches = 0.6;
+  constexpr int kStart = 3;
   double cells = 0;
   for (const Contestant& contestant : field.contestants)
     cells += static_cast<double>(
         std::count_if(field.block_bytes.begin(), field.block_bytes.end(),
                       [&](size_t bytes) { return contestant.span.contains(bytes); }));
-  return cells * (field.ranks + kStart + kSwitches * field.ranks * field.ranks);
+  return cells * (field.ranks + kStart);
 }
 
 // What took longer than its share is made up for by those that follow.
