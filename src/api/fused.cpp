@@ -124,7 +124,7 @@ Status destroy(tsrFused_t handle) {
       closed = true;
     }
   }
-  if (!closed) fused.value()->op->take_back_output();
+  if (!closed) fused.value()->op->abandon();
   drop_fused(handle);
   return {};
 }

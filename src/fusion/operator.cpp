@@ -28,7 +28,7 @@ FusedOperator::FusedOperator(HostCommunicator& comm, const FusedDescription& des
 
 FusedOperator::~FusedOperator() {
   core_.driven.remove(this);
-  if (!closed_) take_back_output();
+  if (!closed_) abandon();
 }
 
 Status FusedOperator::set_lines(int64_t input_ld, int64_t output_ld) {

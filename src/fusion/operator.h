@@ -83,8 +83,6 @@ class FusedOperator final : private Driven {
     bool add = false;
   };
   Result<TilePlace> tile_onto(int64_t row, int64_t col);
-  // Before the output is given back to the user after a failure: no peer is inside, or will be.
-  void take_back_output();
   // Until rows [first, first + rows) of the output of the latest launch are there.
   Status rows_wait(int64_t first, int64_t rows);
 
@@ -129,6 +127,8 @@ class FusedOperator final : private Driven {
   // Gives the linked plan back. kInvalidUsage while a launch is under way on a healthy
   // communicator.
   Status close();
+  // In place of close() where the communicator has ended or failed: the output is the user's again.
+  void abandon();
 
  private:
   // What this rank wants; or why it cannot.
@@ -157,6 +157,8 @@ class FusedOperator final : private Driven {
   };
   Status await(const Counter& counter, uint64_t target, const Visited* visited = nullptr);
   Status standstill(const Visited* visited);
+  // Before the output is given back to the user after a failure: no peer is inside, or will be.
+  void take_back_output();
   Status not_taken(int64_t row, int64_t col, Onto::Taken how) const;
   void beat(Watch& watch) const;
   Status failed(Status status);
@@ -182,7 +184,7 @@ class FusedOperator final : private Driven {
   FusedRun run_;
   Budget budget_;
   bool driven_ = false;  // by run(): reports need not
-  bool closed_ = false;  // well: the region may be another operator's by now
+  bool closed_ = false;  // or abandoned: the region may be another operator's by now
 };
 
 }  // namespace tessera

@@ -177,9 +177,14 @@ Result<std::unique_ptr<FusedOperator>> FusedOperator::agree(HostCommunicator& co
       comm, d, geometry, *linked, counters_of(shape).landed, std::move(intent.brought), obstacle));
 }
 
+void FusedOperator::abandon() {
+  take_back_output();
+  closed_ = true;
+}
+
 Status FusedOperator::close() {
   if (!core_.health->good()) {
-    take_back_output();
+    abandon();
     return {};
   }
   const std::lock_guard lock(driver_);  // the thread that drove the last step may still be there

@@ -46,7 +46,7 @@ class Connector {
   // Those not connected yet, in the order of peers_.
   std::vector<size_t> missing() const;
   std::vector<int> ranks_of(std::span<const size_t> peers) const;
-  Status too_late() const;
+  Status too_late(std::span<const size_t> missing) const;
 
   const Self self_;
   const std::span<const RemotePeer> peers_;
@@ -71,11 +71,13 @@ Status Connector::run(const Meanwhile& meanwhile) {
   while (true) {
     dial_more();
     if (Status status = look_at_dialers(); !status.ok()) return status;
-    if (missing().empty()) return {};
-    if (deadline_.passed()) return too_late();
+    const std::vector<size_t> missing = this->missing();
+    if (missing.empty()) return {};
+    if (deadline_.passed()) return too_late(missing);
+    if (meanwhile) {
+      if (Status status = meanwhile(ranks_of(missing)); !status.ok()) return status;
+    }
     if (Status status = wait_and_serve(); !status.ok()) return status;
-    if (!meanwhile) continue;
-    if (Status status = meanwhile(ranks_of(missing())); !status.ok()) return status;
   }
 }
 
@@ -137,8 +139,7 @@ std::vector<int> Connector::ranks_of(std::span<const size_t> peers) const {
 }
 
 // What became of the first peer that is missing, and which others are.
-Status Connector::too_late() const {
-  const std::vector<size_t> missing = this->missing();
+Status Connector::too_late(std::span<const size_t> missing) const {
   const RemotePeer& peer = peers_[missing.front()];
   const auto& dialer = dialers_[missing.front()];
   std::string first;
@@ -151,7 +152,7 @@ Status Connector::too_late() const {
       own.push_back(to_text(endpoint));
     first = fmt::format("{} has not connected to any of {}", name_of(peer), fmt::join(own, ", "));
   }
-  const std::vector<int> others = ranks_of(std::span(missing).subspan(1));
+  const std::vector<int> others = ranks_of(missing.subspan(1));
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - begun_);
   return Status::error(

@@ -38,16 +38,6 @@ int untimed(const Runner& runner, int calls) {
   return shortest(runner) > kLongCall ? 1 : std::max(kUntimed, calls / kOneIn);
 }
 
-// Microseconds of a pass.
-double cost(const Cell& cell, const Field& field, double batch_us) {
-  double sum = 0;
-  for (const Runner& runner : cell.runners) {
-    const int calls = calls_of(runner, field, batch_us);
-    if (runner.in) sum += (calls + untimed(runner, calls)) * shortest(runner);
-  }
-  return sum;
-}
-
 size_t passes_of(const Cell& cell) {
   size_t passes = 0;
   for (const Runner& runner : cell.runners) passes = std::max(passes, tune::passes_of(runner));
@@ -113,10 +103,18 @@ void Passes::begin_judging() {
     if (field_of(cell).judged()) only_who_is_judged(cell.runners, field_of(cell), cell.size);
 }
 
-// Microseconds of a pass.
+double Passes::cost(const Cell& cell, double batch_us) const {
+  double sum = 0;
+  for (const Runner& runner : cell.runners) {
+    const int calls = calls_of(runner, field_of(cell), batch_us);
+    if (runner.in) sum += (calls + untimed(runner, calls)) * shortest(runner);
+  }
+  return sum;
+}
+
 double Passes::sum(const std::vector<Cell*>& cells, double batch_us) const {
   double total = 0;
-  for (const Cell* cell : cells) total += cost(*cell, field_of(*cell), batch_us);
+  for (const Cell* cell : cells) total += cost(*cell, batch_us);
   return total;
 }
 
@@ -125,12 +123,12 @@ double Passes::sum(const std::vector<Cell*>& cells, double batch_us) const {
 std::pair<std::vector<Cell*>, double> Passes::affordable(double budget_us, bool sure) {
   std::vector<Cell*> all;
   for (Cell& cell : cells_)
-    if (cost(cell, field_of(cell), kLengths[0]) > 0) all.push_back(&cell);
+    if (cost(cell, kLengths[0]) > 0) all.push_back(&cell);
   for (const double length : kLengths)
     if (sum(all, length) <= budget_us) return {all, length};
   const double least = *std::rbegin(kLengths);
   const auto turn = [&](const Cell& cell) {  // the less, the earlier
-    return cost(cell, field_of(cell), least) * static_cast<double>(passes_of(cell));
+    return cost(cell, least) * static_cast<double>(passes_of(cell));
   };
   std::vector<Cell*> by_cost = all;
   std::stable_sort(by_cost.begin(), by_cost.end(),
@@ -138,7 +136,7 @@ std::pair<std::vector<Cell*>, double> Passes::affordable(double budget_us, bool 
   std::vector<Cell*> running;
   double total = 0;
   for (Cell* cell : by_cost) {
-    const double more = cost(*cell, field_of(*cell), least);
+    const double more = cost(*cell, least);
     const bool small = field_of(*cell).block_bytes[cell->size] <= kAlwaysTimed;
     if (total + more > budget_us && !(sure && small)) continue;
     running.push_back(cell);

@@ -29,6 +29,8 @@ class Passes {
  private:
   const Field& field_of(const Cell& cell) const { return fields_[cell.field]; }
   std::vector<std::vector<size_t>> all_leaders() const;
+  // Microseconds of a pass.
+  double cost(const Cell& cell, double batch_us) const;
   double sum(const std::vector<Cell*>& cells, double batch_us) const;
   std::pair<std::vector<Cell*>, double> affordable(double budget_us, bool sure);
   Status run_cells(const std::vector<Cell*>& cells, size_t number, double batch_us);
